@@ -1,0 +1,55 @@
+"""The command line: one subcommand a file, heavy imports inside the functions that need them."""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import rebatch
+from rebatch.errors import InputError, RunError
+
+COMMANDS = ("plan",)
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose complaints are one line, like every other error of rebatch."""
+
+    def error(self, message: str) -> NoReturn:
+        """Leave with the parser's complaint as wrong input."""
+        raise InputError(f"{message} (see {self.prog} --help)")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit code: 0, 1 for a failed run, 2 for wrong input."""
+    try:
+        arguments = build().parse_args(argv)
+        return int(arguments.run(arguments) or 0)
+    except InputError as error:
+        return _complain(str(error), 2)
+    except RunError as error:
+        return _complain(str(error), 1)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output went away: nothing to say
+        return 1
+    except KeyboardInterrupt:
+        return _complain("interrupted", 130)
+
+
+def build() -> Parser:
+    """Return the parser with every subcommand registered."""
+    parser = Parser(
+        prog="rebatch",
+        description="Batch-size scheduling for PyTorch: plan, train, ensemble, report.",
+        epilog="Start with: rebatch plan CBS-5 --base 10 --epochs 40 --examples 50000",
+    )
+    parser.add_argument("--version", action="version", version=f"rebatch {rebatch.__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    for name in COMMANDS:
+        importlib.import_module(f"rebatch.cli.{name}").register(commands)
+    return parser
+
+
+def _complain(message: str, code: int) -> int:
+    print(f"rebatch: {' '.join(message.split())}", file=sys.stderr)
+    return code
