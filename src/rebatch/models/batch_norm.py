@@ -1,0 +1,53 @@
+"""Batch norm whose statistics do not follow the batch size."""
+
+from torch import Tensor, cat, nn, split
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from rebatch.errors import positive_int
+
+
+class GroupedBatchNorm2d(nn.BatchNorm2d):
+    """``nn.BatchNorm2d`` over consecutive groups of ``norm_batch_size`` samples.
+
+    In training every group is normalised by its own statistics (the last one may be smaller) and
+    updates the running statistics in its turn, as accumulation over micro-batches of that size
+    would. ``None`` takes the whole batch as one group. The state dict is ``nn.BatchNorm2d``'s.
+
+    >>> import torch
+    >>> images = torch.tensor([1.0, 3.0, 10.0, 30.0]).reshape(4, 1, 1, 1)
+    >>> GroupedBatchNorm2d(1, norm_batch_size=2)(images).flatten().sign().tolist()
+    [-1.0, 1.0, -1.0, 1.0]
+    """
+
+    def __init__(self, num_features: int, norm_batch_size: int | None = None) -> None:
+        super().__init__(positive_int("num_features", num_features))
+        self.norm_batch_size = _group(norm_batch_size)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Normalise ``input`` (sample, channel, row, column)."""
+        size = self.norm_batch_size
+        if not self.training or size is None or len(input) <= size:
+            return super().forward(input)
+        normalise = super().forward  # a comprehension has no zero-argument super()
+        return cat([normalise(group) for group in split(input, size)])
+
+    def extra_repr(self) -> str:
+        """Name the group where ``print(model)`` shows the layer."""
+        return f"{self.num_features}, norm_batch_size={self.norm_batch_size}"
+
+
+def set_norm_batch_size(model: nn.Module, norm_batch_size: int | None) -> None:
+    """Set the group of every ``GroupedBatchNorm2d`` of ``model``."""
+    size = _group(norm_batch_size)
+    for module in model.modules():
+        if isinstance(module, GroupedBatchNorm2d):
+            module.norm_batch_size = size
+
+
+def has_batch_norm(model: nn.Module) -> bool:
+    """Tell whether any layer of ``model`` takes statistics over a batch."""
+    return any(isinstance(module, _BatchNorm) for module in model.modules())
+
+
+def _group(size: int | None) -> int | None:
+    return None if size is None else positive_int("norm_batch_size", size)
