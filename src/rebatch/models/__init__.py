@@ -1,0 +1,23 @@
+"""The networks of the paper, one a file."""
+
+from rebatch.models.alexnet import alexnet_like
+from rebatch.models.batch_norm import GroupedBatchNorm2d, has_batch_norm, set_norm_batch_size
+from rebatch.models.esim import ESIM
+from rebatch.models.lstm import LanguageModel
+from rebatch.models.mlp3 import MLP3
+from rebatch.models.resnet50 import ResNet50
+from rebatch.models.resnet_cifar import CifarResNet
+from rebatch.models.wide_resnet import WideResNet
+
+__all__ = [
+    "ESIM",
+    "MLP3",
+    "CifarResNet",
+    "GroupedBatchNorm2d",
+    "LanguageModel",
+    "ResNet50",
+    "WideResNet",
+    "alexnet_like",
+    "has_batch_norm",
+    "set_norm_batch_size",
+]
