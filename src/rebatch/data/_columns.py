@@ -1,0 +1,170 @@
+"""Token columns: one long stream laid out in ``batch_size`` columns for truncated back-propagation.
+
+A stretch of T tokens becomes ``T // B`` rows of B columns, each column a contiguous piece of the
+text.  When the batch size changes the rest of the stream is laid out anew, and the segment says
+that the hidden state has to start from zero.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from rebatch._amount import Tokens, offset_in
+from rebatch._plan import Plan, Portion
+from rebatch.errors import InputError
+
+
+class Segment(NamedTuple):
+    """What one update reads: ``time`` rows of this rank's columns."""
+
+    update: int
+    """Counted from the start of training."""
+    batch_size: int
+    """Columns over all ranks."""
+    inputs: Tensor
+    """``[time, columns]``, a view."""
+    targets: Tensor
+    """The same columns one row later."""
+    reset: bool
+    """Whether the layout is new, so that the hidden state starts from zero."""
+    samples: int
+    """Tokens predicted in the update, over all ranks."""
+    weight: float
+    """This rank's columns × ranks ÷ all columns: what makes an average over ranks exact."""
+
+
+class TokenColumns:
+    """The segments of one epoch of a token stream, cut as the plan says.
+
+    >>> import rebatch
+    >>> plan = rebatch.plan(rebatch.constant(2), epochs=1, tokens=10, bptt=3)
+    >>> for segment in TokenColumns(torch.arange(10), plan):
+    ...     print(segment.reset, segment.inputs.tolist(), segment.targets.tolist())
+    True [[0, 5], [1, 6], [2, 7]] [[1, 6], [2, 7], [3, 8]]
+    False [[3, 8]] [[4, 9]]
+    """
+
+    def __init__(
+        self,
+        tokens: Tensor,
+        plan: Plan,
+        *,
+        rank: int = 0,
+        world_size: int = 1,
+        device: torch.device | str | None = None,
+    ) -> None:
+        self._bptt = _checked_bptt(tokens, plan)
+        _check_ranks(plan, rank, world_size)
+        self.plan, self.rank, self.world_size = plan, rank, world_size
+        self._tokens = tokens if device is None else tokens.to(device)
+        self.epoch = self._first = self._drawn = 0
+
+    def __len__(self) -> int:
+        """Return the updates of the epoch that are still to come."""
+        return self.plan.updates_in(self.epoch) - self._first
+
+    def __iter__(self) -> Iterator[Segment]:
+        self._drawn = self._first
+        start = self.plan.first_update_of(self.epoch) + self._first
+        for portion in self.plan.portions(self.epoch):
+            for segment in self._segments(portion, start):
+                self._drawn += 1
+                yield segment
+
+    def set_epoch(self, epoch: int) -> None:
+        """Go to an epoch; the one that is under way goes on where it was."""
+        self.plan.portions(epoch)
+        if epoch != self.epoch:
+            self.epoch, self._first, self._drawn = epoch, 0, 0
+
+    def left_out(self, epoch: int) -> int:
+        """Return how many tokens of an epoch are never predicted.
+
+        They are the first row of every layout, which is input only, and what is left over when
+        the stream is cut in columns of equal length.
+        """
+        plan = self.plan
+        first, last = plan.first_update_of(epoch), plan.first_update_of(epoch + 1)
+        end_epoch, end = offset_in(plan.epochs, plan.examples)
+        read = end if epoch == end_epoch else plan.examples
+        return read - (plan.sample_at(last) - plan.sample_at(first))
+
+    def state_dict(self, updates_done: int | None = None) -> dict[str, Any]:
+        """Return the position: the updates of this epoch that are done, or else were drawn."""
+        done = self._drawn if updates_done is None else updates_done
+        self._check_done("updates_done", self.epoch, done)
+        return {"plan": self.plan.fingerprint, "epoch": self.epoch, "updates_done": done}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where ``state`` was taken; the hidden state is the loop's own to restore."""
+        if state.get("plan") != self.plan.fingerprint:
+            raise InputError(
+                f"state must be of plan {self.plan.fingerprint}, got {state.get('plan')!r}"
+            )
+        epoch, done = state["epoch"], state["updates_done"]
+        self._check_done("state", epoch, done)
+        self.epoch, self._first, self._drawn = epoch, done, done
+
+    def _check_done(self, name: str, epoch: int, done: int) -> None:
+        limit = self.plan.updates_in(epoch)
+        if not 0 <= done <= limit:
+            raise InputError(
+                f"{name} must be from 0 to the {limit} updates of epoch {epoch}, got {done}"
+            )
+
+    def _segments(self, portion: Portion, start: int) -> Iterator[Segment]:
+        """Yield the segments of one layout from update ``start`` on."""
+        skipped = max(0, start - portion.first_update)
+        if skipped >= portion.updates:
+            return
+        table, weight = self._table(portion)
+        last = len(table) - 1
+        for number in range(skipped, portion.updates):
+            top = number * self._bptt
+            end = min(top + self._bptt, last)
+            yield Segment(
+                update=portion.first_update + number,
+                batch_size=portion.batch_size,
+                inputs=table[top:end],
+                targets=table[top + 1 : end + 1],
+                reset=number == 0,
+                samples=(end - top) * portion.batch_size,
+                weight=weight,
+            )
+
+    def _table(self, portion: Portion) -> tuple[Tensor, float]:
+        """Lay out this rank's columns of a stretch as ``[rows, columns]``, with their weight.
+
+        One copy a layout, so that every segment of it is a contiguous view.
+        """
+        size = portion.batch_size
+        rows = portion.length // size
+        left, right = (size * rank // self.world_size for rank in (self.rank, self.rank + 1))
+        stretch = self._tokens[portion.offset + left * rows : portion.offset + right * rows]
+        weight = (right - left) * self.world_size / size
+        return stretch.view(right - left, rows).t().contiguous(), weight
+
+
+def _checked_bptt(tokens: Tensor, plan: Plan) -> int:
+    if not isinstance(plan.amount, Tokens):
+        raise InputError("plan must be of tokens, made with tokens= and bptt=, got one of examples")
+    if tokens.dim() != 1 or tokens.dtype != torch.int64:
+        got = f"{tokens.dtype} of shape {tuple(tokens.shape)}"
+        raise InputError(f"tokens must be a one-dimensional int64 tensor, got {got}")
+    if len(tokens) != plan.amount.count:
+        raise InputError(
+            f"tokens must be the {plan.amount.count} that the plan was made for, got {len(tokens)}"
+        )
+    return plan.amount.bptt
+
+
+def _check_ranks(plan: Plan, rank: int, world_size: int) -> None:
+    if not 0 <= rank < world_size:
+        raise InputError(f"rank must be from 0 to {world_size - 1}, got {rank}")
+    if plan.sizes[0] < world_size:
+        raise InputError(
+            f"world_size must be at most the smallest batch size, {plan.sizes[0]}, "
+            f"because every rank needs a column, got {world_size}"
+        )
