@@ -6,13 +6,14 @@ that the hidden state has to start from zero.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from rebatch._amount import Tokens, offset_in
 from rebatch._plan import Plan, Portion
+from rebatch.data._position import Position
 from rebatch.errors import InputError
 
 
@@ -35,8 +36,11 @@ class Segment(NamedTuple):
     """This rank's columns × ranks ÷ all columns: what makes an average over ranks exact."""
 
 
-class TokenColumns:
+class TokenColumns(Position):
     """The segments of one epoch of a token stream, cut as the plan says.
+
+    After `load_state_dict` the hidden state is the loop's own to restore: ``reset`` is false for
+    the first segment, unless a layout starts with it.
 
     >>> import rebatch
     >>> plan = rebatch.plan(rebatch.constant(2), epochs=1, tokens=10, bptt=3)
@@ -57,27 +61,15 @@ class TokenColumns:
     ) -> None:
         self._bptt = _checked_bptt(tokens, plan)
         _check_ranks(plan, rank, world_size)
-        self.plan, self.rank, self.world_size = plan, rank, world_size
+        super().__init__(plan)
+        self.rank, self.world_size = rank, world_size
         self._tokens = tokens if device is None else tokens.to(device)
-        self.epoch = self._first = self._drawn = 0
-
-    def __len__(self) -> int:
-        """Return the updates of the epoch that are still to come."""
-        return self.plan.updates_in(self.epoch) - self._first
 
     def __iter__(self) -> Iterator[Segment]:
-        self._drawn = self._first
-        start = self.plan.first_update_of(self.epoch) + self._first
-        for portion in self.plan.portions(self.epoch):
-            for segment in self._segments(portion, start):
+        for portion, numbers in self._remaining():
+            for segment in self._segments(portion, numbers):
                 self._drawn += 1
                 yield segment
-
-    def set_epoch(self, epoch: int) -> None:
-        """Go to an epoch; the one that is under way goes on where it was."""
-        self.plan.portions(epoch)
-        if epoch != self.epoch:
-            self.epoch, self._first, self._drawn = epoch, 0, 0
 
     def left_out(self, epoch: int) -> int:
         """Return how many tokens of an epoch are never predicted.
@@ -91,39 +83,11 @@ class TokenColumns:
         read = end if epoch == end_epoch else plan.examples
         return read - (plan.sample_at(last) - plan.sample_at(first))
 
-    def state_dict(self, updates_done: int | None = None) -> dict[str, Any]:
-        """Return the position: the updates of this epoch that are done, or else were drawn."""
-        done = self._drawn if updates_done is None else updates_done
-        self._check_done("updates_done", self.epoch, done)
-        return {"plan": self.plan.fingerprint, "epoch": self.epoch, "updates_done": done}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where ``state`` was taken; the hidden state is the loop's own to restore."""
-        if state.get("plan") != self.plan.fingerprint:
-            raise InputError(
-                f"state must be of plan {self.plan.fingerprint}, got {state.get('plan')!r}"
-            )
-        epoch, done = state["epoch"], state["updates_done"]
-        self._check_done("state", epoch, done)
-        self.epoch, self._first, self._drawn = epoch, done, done
-
-    def _check_done(self, name: str, epoch: int, done: int) -> None:
-        limit = self.plan.updates_in(epoch)
-        if not 0 <= done <= limit:
-            raise InputError(
-                f"{name} must be from 0 to the {limit} updates of epoch {epoch}, got {done}"
-            )
-
-    def _segments(self, portion: Portion, start: int) -> Iterator[Segment]:
-        """Yield the segments of one layout from update ``start`` on."""
-        skipped = max(0, start - portion.first_update)
-        if skipped >= portion.updates:
-            return
+    def _segments(self, portion: Portion, numbers: range) -> Iterator[Segment]:
         table, weight = self._table(portion)
-        last = len(table) - 1
-        for number in range(skipped, portion.updates):
+        for number in numbers:
             top = number * self._bptt
-            end = min(top + self._bptt, last)
+            end = min(top + self._bptt, len(table) - 1)
             yield Segment(
                 update=portion.first_update + number,
                 batch_size=portion.batch_size,
