@@ -13,7 +13,7 @@ from torch import Tensor
 
 from rebatch._amount import Tokens, offset_in
 from rebatch._plan import Plan, Portion
-from rebatch.data._position import Position
+from rebatch.data._feed import Feed
 from rebatch.errors import InputError
 
 
@@ -36,7 +36,7 @@ class Segment(NamedTuple):
     """This rank's columns × ranks ÷ all columns: what makes an average over ranks exact."""
 
 
-class TokenColumns(Position):
+class TokenColumns(Feed):
     """The segments of one epoch of a token stream, cut as the plan says.
 
     After `load_state_dict` the hidden state is the loop's own to restore: ``reset`` is false for

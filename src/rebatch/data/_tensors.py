@@ -8,14 +8,14 @@ from torch import Tensor
 from rebatch._amount import Examples
 from rebatch._plan import Plan, Portion
 from rebatch.data._augment import Augment
+from rebatch.data._feed import Feed
 from rebatch.data._order import epoch_generator, epoch_order
-from rebatch.data._position import Position
 from rebatch.errors import InputError
 
 Batch = tuple[Tensor, ...]
 
 
-class TensorLoader(Position):
+class TensorLoader(Feed):
     """The batches of one epoch of tensors whose first dimension is the sample.
 
     The order is that of `PlannedBatchSampler` with the same seed.  ``augment`` changes the first

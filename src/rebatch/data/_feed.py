@@ -7,7 +7,7 @@ from rebatch._plan import Plan, Portion
 from rebatch.errors import InputError
 
 
-class Position:
+class Feed:
     """What every feed of a plan shares: epochs, a true length, and a position to save."""
 
     def __init__(self, plan: Plan) -> None:
