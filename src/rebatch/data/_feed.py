@@ -1,6 +1,7 @@
-"""Where in a plan a feed is: an epoch, and how many of its updates are done."""
+"""Where in a plan a feed is: an epoch, and how much of it is done."""
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rebatch._plan import Plan, Portion
@@ -8,7 +9,11 @@ from rebatch.errors import InputError
 
 
 class Feed:
-    """What every feed of a plan shares: epochs, a true length, and a position to save."""
+    """What every feed of a plan shares: epochs, a true length, and a position to save.
+
+    Iterating starts at the loaded position, or else at the beginning of the epoch, and moves
+    neither: only `set_epoch` and `load_state_dict` do.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -16,46 +21,80 @@ class Feed:
         self._first = 0
         """Updates of the epoch that were done when it was taken up."""
         self._drawn = 0
+        self._starts = 0
 
     def __len__(self) -> int:
         """Return the updates of the epoch that are still to come."""
         return self.plan.updates_in(self.epoch) - self._first
 
+    @property
+    def updates_before(self) -> int:
+        """Updates of the epoch that lie before the place where an iteration starts."""
+        return self._first
+
     def set_epoch(self, epoch: int) -> None:
-        """Go to an epoch; the one that is under way goes on where it was."""
+        """Go to an epoch; the one that is under way goes on where it was loaded."""
         self.plan.portions(epoch)
+        self._starts = 0
         if epoch != self.epoch:
             self.epoch, self._first, self._drawn = epoch, 0, 0
 
     def state_dict(self, updates_done: int | None = None) -> dict[str, Any]:
-        """Return the position: the updates of this epoch that are done, or else were drawn."""
-        done = self._drawn if updates_done is None else updates_done
-        self._check_done("updates_done", self.epoch, done)
-        return {**self._identity(), "epoch": self.epoch, "updates_done": done}
+        """Return the position as small JSON-ready values.
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on with the epoch where the state was taken."""
-        for name, own in self._identity().items():
+        ``updates_done`` is what the loop has finished of this epoch, counted from the epoch's
+        start whether before a load or since.  Without it the state is what was drawn, which the
+        workers of a loader do ahead of the loop.
+        """
+        done = self._drawn if updates_done is None else updates_done
+        self._check_done("updates_done", self.epoch, done, at_least=self._first)
+        before = self.plan.first_update_of(self.epoch)
+        samples = self.plan.sample_at(before + done) - self.plan.sample_at(before)
+        place = {"epoch": self.epoch, "updates_done": done, "samples": samples}
+        return {"version": 1, **self._identity(), **place}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on with the epoch where the state was taken.
+
+        Ranks, micro-batches and workers may be other than they were: the samples still to come
+        are the same.
+        """
+        for name, own in {"version": 1, **self._identity()}.items():
             if state.get(name) != own:
                 raise InputError(f"state must be of {name} {own!r}, got {state.get(name)!r}")
-        epoch, done = state["epoch"], state["updates_done"]
+        epoch, done = state.get("epoch"), state.get("updates_done")
+        if not isinstance(epoch, int) or not isinstance(done, int):
+            raise InputError(f"state must be one that state_dict gave, got {dict(state)}")
         self._check_done("state", epoch, done)
-        self.epoch, self._first, self._drawn = epoch, done, done
+        self.epoch, self._first, self._drawn, self._starts = epoch, done, done, 0
 
     def _identity(self) -> dict[str, Any]:
         """Return what must be the same for a state to fit."""
         return {"plan": self.plan.fingerprint}
 
-    def _check_done(self, name: str, epoch: int, done: int) -> None:
+    def _check_done(self, name: str, epoch: int, done: int, at_least: int = 0) -> None:
         limit = self.plan.updates_in(epoch)
-        if not 0 <= done <= limit:
+        if not at_least <= done <= limit:
             raise InputError(
-                f"{name} must be from 0 to the {limit} updates of epoch {epoch}, got {done}"
+                f"{name} must be from {at_least} to the {limit} updates of epoch {epoch}, "
+                f"counted from its start, got {done}"
+            )
+
+    def _start(self) -> None:
+        """Take note that an iteration starts, and say so where the epoch seems forgotten."""
+        self._drawn = self._first
+        self._starts += 1
+        # To look at an epoch before training on it is normal; a third time is an oversight.
+        if self._starts == 3 and self.plan.epochs > 1:
+            warnings.warn(
+                f"epoch {self.epoch} starts for the third time: call set_epoch before each "
+                "epoch, or the batch size never changes",
+                stacklevel=3,
             )
 
     def _remaining(self) -> Iterator[tuple[Portion, range]]:
         """Yield the parts of the epoch with the numbers of the updates still to make in them."""
-        self._drawn = self._first
+        self._start()
         start = self.plan.first_update_of(self.epoch) + self._first
         for portion in self.plan.portions(self.epoch):
             numbers = range(max(0, start - portion.first_update), portion.updates)

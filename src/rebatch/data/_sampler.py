@@ -11,11 +11,11 @@ from rebatch._amount import Tokens
 from rebatch._plan import Plan
 from rebatch.data._cut import Share, count_pieces, walk
 from rebatch.data._order import drawn, epoch_order
-from rebatch.data._position import Position
+from rebatch.data._feed import Feed
 from rebatch.errors import InputError, positive_int
 
 
-class PlannedBatchSampler(Position, Sampler[list[Any]]):
+class PlannedBatchSampler(Feed, Sampler[list[Any]]):
     """Lists of indices: one for every update of an epoch, or for every piece of one.
 
     The order of the samples comes from (seed, epoch) alone; the plan cuts it into updates, the
