@@ -47,7 +47,7 @@ class Feed:
         workers of a loader do ahead of the loop.
         """
         done = self._drawn if updates_done is None else updates_done
-        self._check_done("updates_done", self.epoch, done, at_least=self._first)
+        self._check_done("updates_done", self.epoch, done)
         before = self.plan.first_update_of(self.epoch)
         samples = self.plan.sample_at(before + done) - self.plan.sample_at(before)
         place = {"epoch": self.epoch, "updates_done": done, "samples": samples}
@@ -72,12 +72,11 @@ class Feed:
         """Return what must be the same for a state to fit."""
         return {"plan": self.plan.fingerprint}
 
-    def _check_done(self, name: str, epoch: int, done: int, at_least: int = 0) -> None:
+    def _check_done(self, name: str, epoch: int, done: int) -> None:
         limit = self.plan.updates_in(epoch)
-        if not at_least <= done <= limit:
+        if not 0 <= done <= limit:
             raise InputError(
-                f"{name} must be from {at_least} to the {limit} updates of epoch {epoch}, "
-                f"counted from its start, got {done}"
+                f"{name} must be from 0 to the {limit} updates of epoch {epoch}, got {done}"
             )
 
     def _start(self) -> None:

@@ -10,8 +10,8 @@ from torch.utils.data import Sampler
 from rebatch._amount import Tokens
 from rebatch._plan import Plan
 from rebatch.data._cut import Share, count_pieces, walk
-from rebatch.data._order import drawn, epoch_order
 from rebatch.data._feed import Feed
+from rebatch.data._order import drawn, epoch_order
 from rebatch.errors import InputError, positive_int
 
 
