@@ -6,11 +6,12 @@ from typing import Any
 from torch import Tensor
 
 from rebatch._amount import Examples
-from rebatch._plan import Plan, Portion
+from rebatch._plan import Plan
 from rebatch.data._augment import Augment
+from rebatch.data._cut import Piece, Share, count_pieces, pieces_of, walk
 from rebatch.data._feed import Feed
 from rebatch.data._order import epoch_generator, epoch_order
-from rebatch.errors import InputError
+from rebatch.errors import InputError, positive_int
 
 Batch = tuple[Tensor, ...]
 
@@ -18,13 +19,14 @@ Batch = tuple[Tensor, ...]
 class TensorLoader(Feed):
     """The batches of one epoch of tensors whose first dimension is the sample.
 
-    The order is that of `PlannedBatchSampler` with the same seed.  ``augment`` changes the first
-    tensor by numbers drawn for the whole epoch from (seed, epoch) and kept by place in the epoch,
-    so ranks, micro-batches and a resume give the same images.
+    Samples, order and saved position are those of a `PlannedBatchSampler` with the same seed.
+    ``augment`` changes the first tensor by numbers that are drawn from (seed, epoch) for the
+    whole epoch and belong to a place in it, so that ranks, micro-batches and resuming change no
+    image.
 
     >>> import rebatch, torch
     >>> plan = rebatch.plan(rebatch.constant(2), epochs=1, examples=5)
-    >>> [batch.tolist() for (batch,) in TensorLoader((torch.arange(5),), plan, shuffle=False)]
+    >>> [batch.tolist() for (batch,) in TensorLoader([torch.arange(5)], plan, shuffle=False)]
     [[0, 1], [2, 3], [4]]
     """
 
@@ -35,19 +37,40 @@ class TensorLoader(Feed):
         seed: int = 0,
         *,
         augment: Augment | None = None,
+        rank: int = 0,
+        world_size: int = 1,
+        micro_batch_size: int | None = None,
         shuffle: bool = True,
     ) -> None:
         _check(tensors, plan)
         super().__init__(plan)
+        self.share = Share(rank, world_size, micro_batch_size)
+        self.share.check(plan)
+        self.seed = positive_int("seed", seed, at_least=0)
+        self.shuffle = shuffle
         self._tensors, self._augment = tuple(tensors), augment
-        self.seed, self.shuffle = seed, shuffle
+
+    def __len__(self) -> int:
+        """Return how many batches the next iteration gives: pieces, with micro-batches."""
+        return count_pieces(self.plan, self.share, self.epoch, self.updates_before)
 
     def __iter__(self) -> Iterator[Batch]:
-        order, draws = self._epoch_order(), self._epoch_draws()
-        for portion, numbers in self._remaining():
-            for number in numbers:
-                self._drawn += 1
-                yield self._batch(order, draws, _places(portion, number))
+        """Give the batches from the position to the end of the epoch."""
+        return (batch for _, batch in self.pieces())
+
+    def pieces(self) -> Iterator[tuple[Piece, Batch]]:
+        """Give the batches, each with its update and weight: what `rebatch.data.pieces` does."""
+        self._start()
+        order, draws = self._order(), self._draws()
+        for update in walk(self.plan, self.epoch, self.updates_before):
+            spans = self.share.spans(update.stop - update.start)
+            parts = pieces_of(self.share, update, self._drawn)
+            for piece, (start, stop) in zip(parts, spans, strict=True):
+                self._drawn = piece.updates_done
+                # A rank with nothing in the piece takes one sample, which has weight 0.
+                first, last = (start, stop) if piece.samples else (0, 1)
+                places = slice(update.start + first, update.start + last)
+                yield piece, self._batch(order, draws, places)
 
     def _batch(self, order: Tensor | None, draws: Tensor | None, places: slice) -> Batch:
         if order is None:
@@ -58,26 +81,21 @@ class TensorLoader(Feed):
             return batch
         return self._augment(batch[0], draws[places]), *batch[1:]
 
-    def _epoch_order(self) -> Tensor | None:
+    def _order(self) -> Tensor | None:
         if not self.shuffle:
             return None
         order = epoch_order(self.plan.examples, self.seed, self.epoch)
         return order.to(self._tensors[0].device)
 
-    def _epoch_draws(self) -> Tensor | None:
+    def _draws(self) -> Tensor | None:
         if self._augment is None:
             return None
         generator = epoch_generator(self.seed, self.epoch, "augment")
         return self._augment.draw(self.plan.examples, generator).to(self._tensors[0].device)
 
     def _identity(self) -> dict[str, Any]:
-        return {**super()._identity(), "seed": self.seed, "shuffle": self.shuffle}
-
-
-def _places(portion: Portion, number: int) -> slice:
-    """Return the places in the epoch's order that an update takes."""
-    start = portion.offset + number * portion.batch_size
-    return slice(start, min(start + portion.batch_size, portion.offset + portion.length))
+        order = "shuffled" if self.shuffle else "in order"
+        return {**super()._identity(), "seed": self.seed, "order": order}
 
 
 def _check(tensors: Sequence[Tensor], plan: Plan) -> None:
