@@ -9,7 +9,7 @@ from typing import NoReturn
 import rebatch
 from rebatch.errors import InputError, RunError
 
-COMMANDS = ("plan",)
+COMMANDS = ("plan", "data")
 
 
 class Parser(argparse.ArgumentParser):

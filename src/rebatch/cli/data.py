@@ -1,24 +1,31 @@
 """``rebatch data``: list, fetch and verify data sets."""
 
+import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rebatch.data.sets import DataSet
 
-app = typer.Typer(help="Data sets: where they are, fetch them, verify them.", no_args_is_help=True)
 
-Data = Annotated[
-    Path | None,
-    typer.Option("--data", help="Folder of all data sets; else $REBATCH_DATA or ~/.cache/rebatch."),
-]
+def register(commands: Any) -> None:
+    """Add the command and its three parts."""
+    about = "data sets: where they are, fetch them, verify them"
+    parser = commands.add_parser("data", help=about, description=f"{about.capitalize()}.")
+    parts = parser.add_subparsers(metavar="PART", required=True, parser_class=type(parser))
+    shown = parts.add_parser("list", help="every data set, and whether it is there")
+    fetched = parts.add_parser("get", help="download, verify and unpack a data set")
+    fetched.add_argument("name", help="a data set, as 'rebatch data list' names it")
+    checked = parts.add_parser("check", help="verify files, counts and checksums")
+    checked.add_argument("names", nargs="*", metavar="name", help="default: all that are there")
+    for part, function in ((shown, list_sets), (fetched, get_set), (checked, check_sets)):
+        help_text = "folder of all data sets; else $REBATCH_DATA or ~/.cache/rebatch"
+        part.add_argument("--data", type=Path, metavar="DIR", help=help_text)
+        part.set_defaults(run=function)
 
 
-@app.command("list")
-def list_sets(data: Data = None) -> None:
+def list_sets(arguments: argparse.Namespace) -> None:
     """Show every data set, where it is expected and whether it is there."""
     from rich.box import SIMPLE
     from rich.console import Console
@@ -26,7 +33,7 @@ def list_sets(data: Data = None) -> None:
 
     from rebatch.data.sets import SETS, data_root
 
-    root = data_root(data)
+    root = data_root(arguments.data)
     table = Table("name", "what", "folder", "there", "size", box=SIMPLE)
     for data_set in SETS:
         where = data_set.folder or "(in the package)"
@@ -34,39 +41,30 @@ def list_sets(data: Data = None) -> None:
     Console().print(f"Data sets in {root}", table, sep="\n", highlight=False)
 
 
-@app.command("get")
-def get_set(
-    name: Annotated[str, typer.Argument(help="A data set, as `rebatch data list` names it.")],
-    data: Data = None,
-) -> None:
+def get_set(arguments: argparse.Namespace) -> None:
     """Download a data set from its official address, verify and unpack it."""
     from rebatch.data.sets import data_root, find
     from rebatch.data.sets.fetch import get
 
-    typer.echo(get(find(name), data_root(data), progress=sys.stderr.isatty()))
+    data_set = find(arguments.name)
+    print(get(data_set, data_root(arguments.data), progress=sys.stderr.isatty()))
 
 
-@app.command("check")
-def check_sets(
-    names: Annotated[
-        list[str] | None, typer.Argument(help="Data sets; without any, all that are there.")
-    ] = None,
-    data: Data = None,
-) -> None:
-    """Verify files, counts and recorded checksums; exit 1 with a line for each problem."""
+def check_sets(arguments: argparse.Namespace) -> int:
+    """Verify files, counts and recorded checksums; 1 with a line for each problem."""
     from rebatch.data.sets import SETS, data_root, find
     from rebatch.data.sets.check import check
 
-    root = data_root(data)
-    chosen = [find(name) for name in names or ()] or [each for each in SETS if each.begun(root)]
+    root = data_root(arguments.data)
+    named = [find(name) for name in arguments.names]
+    chosen = named or [each for each in SETS if each.begun(root)]
     verdicts = {data_set.name: check(data_set, root) for data_set in chosen}
     for name, verdict in verdicts.items():
         if not verdict.problems:
-            typer.echo(f"{name}: {verdict}")
+            print(f"{name}: {verdict}")
         for problem in verdict.problems:
-            typer.echo(f"{name}: {problem}", err=True)
-    if any(verdict.problems for verdict in verdicts.values()):
-        raise typer.Exit(1)
+            print(f"{name}: {problem}", file=sys.stderr)
+    return int(any(verdict.problems for verdict in verdicts.values()))
 
 
 def _state(data_set: "DataSet", root: Path) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from rebatch.models.alexnet import alexnet_like
 from rebatch.models.batch_norm import GroupedBatchNorm2d, has_batch_norm, set_norm_batch_size
+from rebatch.models.digits import DigitNet
 from rebatch.models.esim import ESIM
 from rebatch.models.lstm import LanguageModel
 from rebatch.models.mlp3 import MLP3
@@ -13,6 +14,7 @@ __all__ = [
     "ESIM",
     "MLP3",
     "CifarResNet",
+    "DigitNet",
     "GroupedBatchNorm2d",
     "LanguageModel",
     "ResNet50",

@@ -1,0 +1,40 @@
+"""Where and how exactly a run computes."""
+
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+
+from rebatch.errors import InputError, one_of
+
+PRECISIONS = ("fp32", "tf32", "bf16")
+
+
+def choose_device(name: str) -> torch.device:
+    """Return the device of that name; ``auto`` takes a GPU where there is one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"device must be auto, cpu or a device here, got {name!r}: {reason}"
+        ) from None
+    return device
+
+
+def set_precision(precision: str, device: torch.device) -> None:
+    """Let matrix products round to TF32, or keep them in full fp32."""
+    one_of("precision", precision, PRECISIONS)
+    if device.type == "cuda":
+        fast = precision != "fp32"
+        torch.backends.cuda.matmul.allow_tf32 = fast
+        torch.backends.cudnn.allow_tf32 = fast
+
+
+def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
+    """Return the context for forward passes: bf16 autocast, or nothing."""
+    if precision != "bf16":
+        return nullcontext()
+    return torch.autocast(device.type, dtype=torch.bfloat16, cache_enabled=False)

@@ -1,0 +1,70 @@
+"""Snapshots: the weights at the end of each cycle, before the batch size drops."""
+
+from pathlib import Path
+
+import safetensors.torch
+from safetensors import SafetensorError
+from torch import nn
+
+from rebatch import Plan
+from rebatch.errors import InputError, RunError, one_of
+from rebatch.records import write_bytes
+
+FINAL = "final.safetensors"
+PLACES = ("cycle-end", "top-step-end", "step-end")
+
+
+def snapshot_updates(plan: Plan, place: str = "cycle-end") -> dict[int, int]:
+    """Return after how many updates each snapshot is due, and its number.
+
+    ``cycle-end`` is the paper's; a cycle that training cuts short gives none.  ``top-step-end`` is
+    where the largest batch of each cycle ends, ``step-end`` where any step ends.
+    """
+    one_of("snapshot_at", place, PLACES)
+    last = plan.rows[-1]
+    due = []
+    for row in plan.rows:
+        whole = row is not last or row.ends_cycle
+        top = row.batch_size == max(r.batch_size for r in plan.rows if r.cycle == row.cycle)
+        if {"cycle-end": row.ends_cycle, "top-step-end": whole and top, "step-end": whole}[place]:
+            due.append(row.first_update + row.updates)
+    return {update: number for number, update in enumerate(due)}
+
+
+def snapshot_epochs(plan: Plan, epochs: tuple[int, ...]) -> dict[int, int]:
+    """Return the snapshots at given numbers of finished epochs: for a baseline beside a cycle."""
+    for epoch in epochs:
+        if not 0 < epoch <= plan.epochs:
+            raise InputError(f"snapshot epochs must be from 1 to {plan.epochs}, got {epoch}")
+    ends = sorted({plan.first_update_of(epoch) for epoch in epochs})
+    return {update: number for number, update in enumerate(ends)}
+
+
+def snapshot_name(number: int) -> str:
+    """Return the file name of a snapshot."""
+    return f"cycle-{number:03}.safetensors"
+
+
+def save_snapshot(path: Path, model: nn.Module) -> None:
+    """Write the model's weights and buffers."""
+    tensors = {
+        name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()
+    }
+    write_bytes(path, safetensors.torch.save(tensors))
+
+
+def load_snapshot(path: Path, model: nn.Module) -> None:
+    """Read weights into a model built alike."""
+    try:
+        model.load_state_dict(safetensors.torch.load_file(path))
+    except FileNotFoundError:
+        raise RunError(f"{path} is missing") from None
+    except (SafetensorError, RuntimeError, OSError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise RunError(f"{path} does not hold a snapshot of this model: {reason}") from None
+
+
+def list_snapshots(folder: Path, *, last: int | None = None) -> list[Path]:
+    """Return the snapshots of a run in order, or its last ones."""
+    found = sorted(folder.glob("cycle-*.safetensors"))
+    return found if last is None else found[-last:] if last else []

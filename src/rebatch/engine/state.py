@@ -1,0 +1,112 @@
+"""Where a run stands: small values that a checkpoint keeps beside the weights."""
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rebatch.engine.gauges import GradientNoise
+from rebatch.engine.task import Memory, lower_is_better
+
+
+@dataclass
+class Tally:
+    """Sums over the updates of an epoch so far, on the device until they are asked for."""
+
+    loss: Tensor | float = 0.0
+    correct: Tensor | float = 0.0
+    samples: int = 0
+    updates: int = 0
+    clipped: Tensor | float = 0.0
+    norm: Tensor | float = 0.0
+
+    def figures(self, *, counts_correct: bool) -> dict[str, float]:
+        """Return the means as metrics."""
+        if not self.updates:
+            return {}
+        figures = {
+            "train_loss": float(self.loss) / self.samples,
+            "gradient_norm": float(self.norm) / self.updates,
+            "clipped_share": float(self.clipped) / self.updates,
+        }
+        if counts_correct:
+            figures["train_accuracy"] = 100 * float(self.correct) / self.samples
+        return figures
+
+
+@dataclass
+class Progress:
+    """The position of a run and what it has found out on the way."""
+
+    epoch: int = 0
+    done: int = 0
+    """Updates of this epoch that are finished."""
+    update: int = 0
+    """Updates finished since the start of training."""
+    seconds: float = 0.0
+    log_length: int = 0
+    history: list[float] = field(default_factory=list)
+    """The metric that selects, epoch by epoch."""
+    train: dict[str, float] = field(default_factory=dict)
+    """Training figures of the last finished epoch."""
+    best: dict[str, Any] | None = None
+    extremes: dict[str, float] = field(default_factory=dict)
+    """The best value each test metric ever had: optimistic, since the test set picked it."""
+    tally: Tally = field(default_factory=Tally)
+    noise: GradientNoise = field(default_factory=GradientNoise)
+    memory: Memory = None
+
+    def judge(self, figures: dict[str, float], metric: str) -> None:
+        """Take in the figures of a finished epoch: history, best so far, extremes."""
+        value = figures[metric]
+        self.history.append(value)
+        if self.best is None or better(value, float(self.best[metric]), metric):
+            self.best = {"by": metric, "epoch": self.epoch, **figures}
+        for name, found in figures.items():
+            if name.startswith("test_"):
+                known = self.extremes.get(name, found)
+                self.extremes[name] = found if better(found, known, name) else known
+
+    def values(self) -> dict[str, Any]:
+        """Return everything as values that a checkpoint may hold."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain["tally"] = {
+            name: float(value) if isinstance(value, Tensor) else value
+            for name, value in vars(self.tally).items()
+        }
+        plain["noise"] = asdict(self.noise)
+        return plain
+
+    @classmethod
+    def restored(cls, values: dict[str, Any]) -> "Progress":
+        """Return the progress that `values` described."""
+        memory = values["memory"]
+        return cls(
+            **{
+                **values,
+                "tally": Tally(**values["tally"]),
+                "noise": GradientNoise(**values["noise"]),
+                "memory": None if memory is None else tuple(memory),
+            }
+        )
+
+
+def better(value: float, than: float, metric: str) -> bool:
+    """Tell whether one value of a metric is strictly better than another; NaN never is."""
+    return value < than if lower_is_better(metric) else value > than
+
+
+def random_states(device: torch.device) -> dict[str, Tensor]:
+    """Return the states of the generators that dropout draws from."""
+    states = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        states["cuda"] = torch.cuda.get_rng_state(device)
+    return states
+
+
+def restore_random_states(states: dict[str, Tensor], device: torch.device) -> None:
+    """Set the generators to where they were."""
+    torch.set_rng_state(states["cpu"].cpu())
+    if device.type == "cuda" and "cuda" in states:
+        torch.cuda.set_rng_state(states["cuda"].cpu(), device)

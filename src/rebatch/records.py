@@ -1,0 +1,155 @@
+"""A run's folder: what a run writes down, and the only thing that reports read.
+
+``run.json`` says what is run, ``metrics.jsonl`` how it goes, ``result.json`` how it ended.  Whole
+files appear atomically; the line log grows by whole lines and can be cut back to a known length.
+"""
+
+import contextlib
+import json
+import math
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rebatch.errors import InputError, RunError
+
+FINISHED, RUNNING, INTERRUPTED, FAILED = "finished", "running", "interrupted", "failed"
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a whole file so that it is there complete, or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        if isinstance(error, OSError):
+            raise RunError(f"{path} could not be written: {error.strerror or error}") from error
+        raise
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write a JSON file atomically; figures that are not finite become null."""
+    write_bytes(path, (json.dumps(_finite(value), indent=1) + "\n").encode())
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object, or say what is wrong with the file."""
+    try:
+        value = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise RunError(f"{path} is missing") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise RunError(f"{path} is not readable as JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise RunError(f"{path} must hold a JSON object, got {type(value).__name__}")
+    return value
+
+
+class LineLog:
+    """A file of JSON lines that only ever grows by whole lines."""
+
+    def __init__(self, path: Path, *, keep: int = 0) -> None:
+        """Open the log, cut back to its first ``keep`` bytes."""
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._file = open(path, "ab")  # noqa: SIM115
+            self._file.truncate(min(keep, path.stat().st_size))
+        except OSError as error:
+            raise RunError(f"{path} could not be opened: {error.strerror}") from error
+
+    def write(self, record: Mapping[str, Any]) -> None:
+        """Append one record."""
+        try:
+            self._file.write((json.dumps(_finite(record)) + "\n").encode())
+            self._file.flush()
+        except OSError as error:
+            raise RunError(f"{self.path} could not be written: {error.strerror}") from error
+
+    @property
+    def length(self) -> int:
+        """Bytes written so far."""
+        return self.path.stat().st_size
+
+    def close(self) -> None:
+        """Close the file."""
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the records of a line log; a torn last line is passed over."""
+    if not path.exists():
+        return
+    for line in path.read_text(errors="replace").splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            yield record
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """The files of one run."""
+
+    path: Path
+
+    @property
+    def run(self) -> Path:
+        """What is run: recipe, schedule, seed, versions, status."""
+        return self.path / "run.json"
+
+    @property
+    def metrics(self) -> Path:
+        """One line an epoch and one every so many updates."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def result(self) -> Path:
+        """How the run ended."""
+        return self.path / "result.json"
+
+    @property
+    def checkpoint(self) -> Path:
+        """Everything needed to go on."""
+        return self.path / "checkpoint.pt"
+
+    @property
+    def snapshots(self) -> Path:
+        """Weights at the cycle ends, and the final ones."""
+        return self.path / "snapshots"
+
+    def set_status(self, status: str, **more: Any) -> None:
+        """Rewrite the status in ``run.json``."""
+        write_json(self.run, {**read_json(self.run), "status": status, **more})
+
+
+def find_runs(root: Path) -> list[RunFolder]:
+    """Return every run folder below ``root`` in order of name."""
+    if not root.is_dir():
+        raise InputError(f"folder must exist and hold runs, got {root}")
+    return [RunFolder(path.parent) for path in sorted(root.rglob("run.json"))]
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN and no infinity: they become null."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
