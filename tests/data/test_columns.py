@@ -109,9 +109,9 @@ def test_without_updates_done_the_state_is_what_was_drawn():
 def test_ranks_take_neighbouring_columns_with_weights_that_average_to_the_whole():
     first = next(iter(columns(26, schedule=rebatch.constant(5), rank=0, world_size=2)))
     second = next(iter(columns(26, schedule=rebatch.constant(5), rank=1, world_size=2)))
-    assert first.inputs[0].tolist() == [0, 5]
-    assert second.inputs[0].tolist() == [10, 15, 20]
-    assert (first.weight, second.weight) == (0.8, 1.2)
+    assert first.inputs[0].tolist() == [0, 5, 10]
+    assert second.inputs[0].tolist() == [15, 20]
+    assert (first.weight, second.weight) == (1.2, 0.8)
     assert first.samples == second.samples == 15
 
 
@@ -122,7 +122,7 @@ def test_more_ranks_than_columns_are_refused():
 
 
 def test_a_rank_outside_the_world_is_refused():
-    with pytest.raises(rebatch.InputError, match="rank must be from 0 to 1, got 2"):
+    with pytest.raises(rebatch.InputError, match="rank must be below the world size of 2, got 2"):
         columns(rank=2, world_size=2)
 
 

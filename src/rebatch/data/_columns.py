@@ -13,6 +13,7 @@ from torch import Tensor
 
 from rebatch._amount import Tokens, offset_in
 from rebatch._plan import Plan, Portion
+from rebatch.data._cut import Share
 from rebatch.data._feed import Feed
 from rebatch.errors import InputError
 
@@ -60,9 +61,9 @@ class TokenColumns(Feed):
         device: torch.device | str | None = None,
     ) -> None:
         self._bptt = _checked_bptt(tokens, plan)
-        _check_ranks(plan, rank, world_size)
         super().__init__(plan)
-        self.rank, self.world_size = rank, world_size
+        self.share = Share(rank, world_size)
+        _check_columns(plan, world_size)
         self._tokens = tokens if device is None else tokens.to(device)
 
     def __iter__(self) -> Iterator[Segment]:
@@ -105,9 +106,9 @@ class TokenColumns(Feed):
         """
         size = portion.batch_size
         rows = portion.length // size
-        left, right = (size * rank // self.world_size for rank in (self.rank, self.rank + 1))
+        left, right = self.share.of(size)
         stretch = self._tokens[portion.offset + left * rows : portion.offset + right * rows]
-        weight = (right - left) * self.world_size / size
+        weight = (right - left) * self.share.world_size / size
         return stretch.view(right - left, rows).t().contiguous(), weight
 
 
@@ -124,9 +125,7 @@ def _checked_bptt(tokens: Tensor, plan: Plan) -> int:
     return plan.amount.bptt
 
 
-def _check_ranks(plan: Plan, rank: int, world_size: int) -> None:
-    if not 0 <= rank < world_size:
-        raise InputError(f"rank must be from 0 to {world_size - 1}, got {rank}")
+def _check_columns(plan: Plan, world_size: int) -> None:
     if plan.sizes[0] < world_size:
         raise InputError(
             f"world_size must be at most the smallest batch size, {plan.sizes[0]}, "
