@@ -1,4 +1,10 @@
-"""The two ways things go wrong: the caller's input, or the run itself."""
+"""The two ways things go wrong, the caller's input or the run itself, and checks of input."""
+
+import sys
+from itertools import pairwise
+
+LARGEST = 2**53
+"""The largest whole number taken anywhere: up to here a float holds each of them exactly."""
 
 
 class InputError(ValueError):
@@ -10,7 +16,7 @@ class RunError(RuntimeError):
 
 
 def positive_int(name: str, value: object, *, at_least: int = 1) -> int:
-    """Return ``value`` if it is a whole number of at least ``at_least``.
+    """Return ``value`` if it is a whole number from ``at_least`` to 2**53.
 
     >>> positive_int("base", 10)
     10
@@ -19,23 +25,52 @@ def positive_int(name: str, value: object, *, at_least: int = 1) -> int:
     ...
     rebatch.errors.InputError: base must be a whole number of at least 1, got 2.5
     """
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if not whole or value < at_least:  # type: ignore[operator]
-        raise InputError(f"{name} must be a whole number of at least {at_least}, got {value}")
-    return value  # type: ignore[return-value]
+    if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
+        raise InputError(
+            f"{name} must be a whole number of at least {at_least}, got {shown(value)}"
+        )
+    if value > LARGEST:
+        raise InputError(f"{name} must be at most 2**53, got {shown(value)}")
+    return value
 
 
 def positive_number(name: str, value: object, *, zero: bool = False) -> float:
     """Return ``value`` if it is a finite number above 0 (or also 0 with ``zero``)."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not (value < float("inf")) or value < 0 or (value == 0 and not zero):  # type: ignore[operator]
-        rule = "a finite number of at least 0" if zero else "a finite number above 0"
-        raise InputError(f"{name} must be {rule}, got {value}")
-    return value  # type: ignore[return-value]
+    if number and 0 <= value <= sys.float_info.max and (value or zero):  # type: ignore[operator]
+        return value  # type: ignore[return-value]
+    rule = "a finite number of at least 0" if zero else "a finite number above 0"
+    raise InputError(f"{name} must be {rule}, got {shown(value)}")
 
 
 def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
     """Return ``value`` if it is one of ``choices``."""
     if value not in choices:
-        raise InputError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+        raise InputError(f"{name} must be one of {', '.join(choices)}, got {shown(value)}")
     return value
+
+
+def rising(name: str, values: object) -> tuple[int, ...]:
+    """Return positions above 0, each after the one before; a single one needs no tuple.
+
+    >>> rising("at", [30, 60]), rising("at", 5)
+    ((30, 60), (5,))
+    """
+    several = values if isinstance(values, list | tuple) else (values,)
+    positions = tuple(positive_int(name, position) for position in several)
+    for before, after in pairwise(positions):
+        if after <= before:
+            raise InputError(f"{name} must rise, got {after} after {before}")
+    return positions
+
+
+def shown(value: object) -> str:
+    """Return a value as an error message shows it: exact, on one line, and never endless.
+
+    >>> shown("CBS-5"), shown(2.5), shown("x" * 200)[-14:]
+    ("'CBS-5'", '2.5', 'xxxxxxxxxx...')
+    """
+    if isinstance(value, int) and value.bit_length() > 1000:
+        return f"a number of {value.bit_length()} bits"  # Python refuses to print the longest
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:97]}..."

@@ -9,11 +9,8 @@ from rebatch.schedules._cyclical import cyclical as cyclical
 from rebatch.schedules._cyclical import triangular as triangular
 from rebatch.schedules._function import from_function as from_function
 from rebatch.schedules._notation import parse as parse
-from rebatch.schedules._ramps import cosine as cosine
-from rebatch.schedules._ramps import cyclic as cyclic
 from rebatch.schedules._ramps import exponential as exponential
 from rebatch.schedules._ramps import linear as linear
-from rebatch.schedules._ramps import one_cycle as one_cycle
 from rebatch.schedules._ramps import polynomial as polynomial
 from rebatch.schedules._schedule import Clock as Clock
 from rebatch.schedules._schedule import Schedule as Schedule
@@ -22,4 +19,7 @@ from rebatch.schedules._staircase import adabatch as adabatch
 from rebatch.schedules._staircase import milestones as milestones
 from rebatch.schedules._staircase import square_wave as square_wave
 from rebatch.schedules._staircase import steps as steps
-from rebatch.schedules._staircase import thresholds as thresholds
+from rebatch.schedules._thresholds import thresholds as thresholds
+from rebatch.schedules._waves import cosine as cosine
+from rebatch.schedules._waves import cyclic as cyclic
+from rebatch.schedules._waves import one_cycle as one_cycle

@@ -2,14 +2,31 @@
 
 import math
 from bisect import bisect_right
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
+from itertools import pairwise
 
-from rebatch.errors import InputError, positive_int
-from rebatch.schedules._schedule import Schedule, Stair
+from rebatch.errors import InputError, positive_int, rising, shown
+from rebatch.schedules._schedule import Clock, Schedule, Stair
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Combined(Schedule):
+    """A schedule whose clock is that of its parts."""
+
+    clock: Clock = field(init=False)
+
+    def _take_clock(self, *parts: Schedule) -> None:
+        for part in parts:
+            if not isinstance(part, Schedule):
+                raise InputError(f"schedule must be a schedule, got {shown(part)}")
+        if len({part.clock for part in parts}) > 1:
+            clocks = ", ".join(part.clock for part in parts)
+            raise InputError(f"schedules must share one clock, got {clocks}")
+        object.__setattr__(self, "clock", parts[0].clock)
 
 
 @dataclass(frozen=True, repr=False, init=False)
-class join(Schedule):
+class join(Combined):
     """Run schedules one after another, each from its own beginning, changing over ``at``.
 
     >>> from rebatch import constant, linear
@@ -23,16 +40,13 @@ class join(Schedule):
     at: tuple[int, ...]
 
     def __init__(self, *parts: Schedule, at: tuple[int, ...] | list[int] | int) -> None:
-        positions = (at,) if isinstance(at, int) else tuple(at)
+        positions = rising("at", at)
         if not parts or len(positions) != len(parts) - 1:
             raise InputError(
                 f"at must hold one position less than there are schedules, got {len(positions)} "
                 f"for {len(parts)}"
             )
-        _take_clock(self, parts)
-        for before, after in zip((0, *positions), positions, strict=False):
-            if positive_int("at", after) <= before:
-                raise InputError(f"at must rise from above 0, got {after} after {before}")
+        self._take_clock(*parts)
         object.__setattr__(self, "parts", parts)
         object.__setattr__(self, "at", positions)
 
@@ -50,11 +64,9 @@ class join(Schedule):
         )
 
     def _cycles_before(self, index: int) -> int:
-        starts = (0, *self.at)
-        lengths = (starts[i + 1] - starts[i] for i in range(index))
-        return sum(
-            _cycles_in(part, length) for part, length in zip(self.parts, lengths, strict=False)
-        )
+        lengths = [end - start for start, end in pairwise((0, *self.at))]
+        before = zip(self.parts[:index], lengths, strict=False)
+        return sum(_cycles_in(part, length) for part, length in before)
 
     def __repr__(self) -> str:
         at = self.at[0] if len(self.at) == 1 else self.at
@@ -62,7 +74,7 @@ class join(Schedule):
 
 
 @dataclass(frozen=True, repr=False)
-class repeat(Schedule):
+class repeat(Combined):
     """Start ``schedule`` over after every ``every`` units of its clock; each pass ends a cycle.
 
     >>> from rebatch import linear
@@ -76,7 +88,7 @@ class repeat(Schedule):
     every: int
 
     def __post_init__(self) -> None:
-        _take_clock(self, (self.schedule,))
+        self._take_clock(self.schedule)
         positive_int("every", self.every)
 
     def stair(self, position: float) -> Stair:
@@ -93,7 +105,7 @@ class repeat(Schedule):
 
 
 @dataclass(frozen=True, repr=False)
-class clamp(Schedule):
+class clamp(Combined):
     """Keep every size between ``low`` and ``high``; a cap clips a cycle, it does not end it.
 
     >>> from rebatch import cyclical
@@ -108,7 +120,7 @@ class clamp(Schedule):
     high: int | None = None
 
     def __post_init__(self) -> None:
-        _take_clock(self, (self.schedule,))
+        self._take_clock(self.schedule)
         positive_int("low", self.low)
         if self.high is not None and positive_int("high", self.high) < self.low:
             raise InputError(f"high must be at least low, which is {self.low}, got {self.high}")
@@ -121,7 +133,7 @@ class clamp(Schedule):
 
 
 @dataclass(frozen=True, repr=False)
-class multiple_of(Schedule):
+class multiple_of(Combined):
     """Round every size to the nearest multiple of ``number``, for instance ranks × micro-batch.
 
     Halves are rounded up and the result is at least ``number``.
@@ -135,7 +147,7 @@ class multiple_of(Schedule):
     number: int
 
     def __post_init__(self) -> None:
-        _take_clock(self, (self.schedule,))
+        self._take_clock(self.schedule)
         positive_int("number", self.number)
 
     def stair(self, position: float) -> Stair:
@@ -145,17 +157,6 @@ class multiple_of(Schedule):
         return stair._replace(batch_size=self.number * max(1, times))
 
 
-def _take_clock(whole: Schedule, parts: tuple[Schedule, ...]) -> None:
-    """Give ``whole`` the one clock that its parts share."""
-    for part in parts:
-        if not isinstance(part, Schedule):
-            raise InputError(f"schedule must be a schedule, got {part!r}")
-    if len({part.clock for part in parts}) > 1:
-        clocks = ", ".join(part.clock for part in parts)
-        raise InputError(f"schedules must share one clock, got {clocks}")
-    object.__setattr__(whole, "clock", parts[0].clock)
-
-
 def _cycles_in(schedule: Schedule, length: int) -> int:
     """Return how many cycles are begun in the first ``length`` units of the clock."""
-    return schedule.stair(math.nextafter(length, 0)).cycle + 1
+    return schedule.stair(length - 1).cycle + 1

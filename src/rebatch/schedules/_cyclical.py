@@ -6,7 +6,7 @@ noise of SGD, and drops back to its first stair, which injects the noise again.
 
 from dataclasses import KW_ONLY, dataclass
 
-from rebatch.errors import positive_int
+from rebatch.errors import LARGEST, InputError, positive_int
 from rebatch.schedules._schedule import Schedule, Stair
 
 
@@ -32,10 +32,7 @@ class cyclical(Schedule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        positive_int("base", self.base)
-        positive_int("width", self.width)
-        positive_int("steps", self.steps, at_least=2)
-        positive_int("growth", self.growth, at_least=2)
+        _check_cycle(self.base, self.width, self.steps, self.growth)
 
     def stair(self, position: float) -> Stair:
         """Return the stair of the cycle that ``position`` is on."""
@@ -67,9 +64,7 @@ class triangular(Schedule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        positive_int("base", self.base)
-        positive_int("width", self.width)
-        positive_int("steps", self.steps, at_least=2)
+        _check_cycle(self.base, self.width, self.steps, growth=2)
 
     def stair(self, position: float) -> Stair:
         """Return the stair of the rise and fall that ``position`` is on."""
@@ -86,3 +81,12 @@ class triangular(Schedule):
 def code(width: int, steps: int, suffix: str) -> str:
     """Return the paper's code of a cycle; its number of steps is left out when it is 4."""
     return f"CBS-{width}{'' if steps == 4 else f'-{steps}'}{suffix}"
+
+
+def _check_cycle(base: int, width: int, steps: int, growth: int) -> None:
+    positive_int("base", base)
+    positive_int("width", width)
+    positive_int("steps", steps, at_least=2)
+    positive_int("growth", growth, at_least=2)
+    if steps > 54 or base * growth ** (steps - 1) > LARGEST:
+        raise InputError(f"steps must keep every batch size at 2**53 or below, got {steps}")

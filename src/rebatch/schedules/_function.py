@@ -1,9 +1,10 @@
 """A schedule from any function of the position."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rebatch.errors import InputError
+from rebatch.errors import LARGEST, InputError, shown
 from rebatch.schedules._schedule import Smooth
 
 
@@ -22,17 +23,21 @@ class from_function(Smooth):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not callable(self.function):
-            raise InputError(f"function must be callable, got {self.function!r}")
+            raise InputError(f"function must be callable, got {shown(self.function)}")
 
-    def value(self, position: float) -> float:
+    def value(self, position: int) -> float:
         """Return what the function says, after checking that it is a size."""
-        value = self.function(int(position))
-        if not 1 <= value < float("inf"):
-            raise InputError(
-                f"function must return a size of at least 1, got {value} at {position}"
-            )
+        said = self.function(position)
+        try:
+            value = float(said)
+        except (TypeError, ValueError, OverflowError):
+            value = math.nan
+        if not 1 <= value <= LARGEST:
+            rule = "a number from 1 to 2**53"
+            raise InputError(f"function must return {rule}, got {shown(said)} at {position}")
         return value
 
     def __repr__(self) -> str:
         name = getattr(self.function, "__qualname__", repr(self.function))
-        return f"from_function({name})"
+        clock = "" if self.clock == "epochs" else f", clock={self.clock!r}"
+        return f"from_function({name}{clock})"

@@ -6,10 +6,12 @@ read like functions that return values: ``cyclical(10, width=5)``.
 """
 
 import math
-from dataclasses import dataclass, fields
+from bisect import bisect_left
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-from rebatch.errors import InputError, one_of
+from rebatch._call import Value
+from rebatch.errors import one_of, positive_number
 
 Clock = Literal["epochs", "updates", "samples", "tokens"]
 CLOCKS: tuple[str, ...] = get_args(Clock)
@@ -20,7 +22,7 @@ class Stair(NamedTuple):
 
     batch_size: int
     end: float
-    """Position where the schedule has to be read again; infinity for never."""
+    """Position where the schedule has to be read again: whole, or infinity for never."""
     cycle: int = 0
     step: int = 0
     ends_cycle: bool = False
@@ -28,7 +30,7 @@ class Stair(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class Schedule:
+class Schedule(Value):
     """A batch size for every position of training; ``clock`` says in what unit."""
 
     clock: Clock = "epochs"
@@ -42,23 +44,12 @@ class Schedule:
 
     def __call__(self, position: float) -> int:
         """Return the batch size at ``position``, counted from 0 in units of the clock."""
-        if not 0 <= position < math.inf:
-            raise InputError(f"position must be a finite number of at least 0, got {position}")
-        return self.stair(position).batch_size
+        return self.stair(positive_number("position", position, zero=True)).batch_size
 
     @property
     def first_size(self) -> int:
         """The batch size that training starts with: the base of a cycle."""
         return self.stair(0).batch_size
-
-    def __repr__(self) -> str:
-        shown = ((field, getattr(self, field.name)) for field in fields(self))
-        arguments = [
-            f"{field.name}={value!r}" if field.kw_only else repr(value)
-            for field, value in sorted(shown, key=lambda pair: bool(pair[0].kw_only))
-            if not (field.kw_only and value == field.default)
-        ]
-        return f"{type(self).__name__}({', '.join(arguments)})"
 
     def __str__(self) -> str:
         return repr(self)
@@ -68,17 +59,31 @@ class Schedule:
 class Smooth(Schedule):
     """A schedule given by a formula, read once per unit of its clock and rounded once."""
 
-    def value(self, position: float) -> float:
+    def value(self, position: int) -> float:
         """Return the exact value of the formula at ``position``."""
         raise NotImplementedError
 
-    def cycle(self, position: float) -> tuple[int, float]:
+    def cycle(self, position: int) -> tuple[int, float]:
         """Return the number of the cycle that ``position`` is in, and where it ends."""
         return 0, math.inf
 
+    def bend(self, position: int) -> float:
+        """Return up to where the formula only rises or only falls; it is flat for infinity."""
+        return position + 1
+
     def stair(self, position: float) -> Stair:
-        """Return the size at the start of this unit of the clock."""
+        """Return the size at the start of this unit, and where the rounded size is another.
+
+        Up to its next bend the formula is monotone, so that place is found by bisection: a
+        clock that counts tokens costs no more than one that counts epochs.
+        """
         start = math.floor(position)
-        cycle, end = self.cycle(start)
-        size = max(1, round(self.value(start)))
-        return Stair(size, start + 1, cycle, ends_cycle=start + 1 >= end)
+        cycle, cycle_end = self.cycle(start)
+        size, end = self._size(start), min(self.bend(start), cycle_end)
+        if end < math.inf:
+            ahead = range(start + 1, math.ceil(end))
+            end = start + 1 + bisect_left(ahead, True, key=lambda unit: self._size(unit) != size)
+        return Stair(size, end, cycle, ends_cycle=end >= cycle_end)
+
+    def _size(self, position: int) -> int:
+        return max(1, round(self.value(position)))
