@@ -276,8 +276,8 @@ class equal_noise(_Coupled):
 class beyond_largest(_Coupled):
     """Divide the rate where `milestones` or `steps` can multiply the batch no further.
 
-    With B₀ the base and q the factor, after j multiplications the rate is multiplied by
-    ``min(1, largest / (B₀ * q**j))`` (Smith, Kindermans and Le, 2017).
+    With B₀ the base and q the factor, after j multiplications the rate is divided by
+    ``max(1, B₀ * q**j / largest)`` (Smith, Kindermans and Le, 2017).
 
     >>> from rebatch import milestones
     >>> schedule = milestones(128, at=(60, 120, 160), factor=5, largest=3200)
@@ -298,7 +298,7 @@ class beyond_largest(_Coupled):
         if schedule.largest is None:
             return rate
         wanted = schedule.base * _power(schedule.factor, schedule.stair(position).step)
-        return rate * min(1.0, schedule.largest / wanted)
+        return rate / max(1.0, wanted / schedule.largest)
 
 
 _RULES = (constant, divided, divided_every, cosine, triangular, adabatch, plateau)
