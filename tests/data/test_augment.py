@@ -8,15 +8,20 @@ from rebatch.data import Normalize, crop_and_flip
 IMAGE = torch.arange(9).view(1, 1, 3, 3)
 
 
+def augmented(images, draws, **options):
+    augment = crop_and_flip(**options)
+    return augment(images, augment.prepare(torch.tensor(draws), images))
+
+
 def changed(image, *draw, **options):
-    return crop_and_flip(**options)(image, torch.tensor([draw])).squeeze().tolist()
+    return augmented(image, [draw], **options).squeeze().tolist()
 
 
 def test_the_middle_is_the_image_itself():
     images = torch.randn(2, 3, 32, 32)
-    middle = torch.tensor([[4, 4, 0], [4, 4, 0]])
-    assert torch.equal(crop_and_flip()(images, middle), images)
-    assert torch.equal(crop_and_flip(mode="zero")(images, middle), images)
+    middle = [[4, 4, 0], [4, 4, 0]]
+    assert torch.equal(augmented(images, middle), images)
+    assert torch.equal(augmented(images, middle, mode="zero"), images)
 
 
 def test_the_top_left_corner_with_zeros():
@@ -49,26 +54,26 @@ def test_a_crop_equals_one_cut_from_torchs_padding(mode, draw):
     images = torch.rand(1, 3, 32, 32)
     wide = pad(images, (4, 4, 4, 4), mode="reflect" if mode == "reflect" else "constant")
     top, left = draw
-    got = crop_and_flip(mode=mode)(images, torch.tensor([[top, left, 0]]))
+    got = augmented(images, [[top, left, 0]], mode=mode)
     assert torch.equal(got, wide[:, :, top : top + 32, left : left + 32])
 
 
 def test_every_image_of_a_batch_goes_its_own_way():
     images = torch.stack((IMAGE[0], IMAGE[0] + 10))
-    got = crop_and_flip(padding=1)(images, torch.tensor([[1, 1, 1], [2, 2, 0]]))
+    got = augmented(images, [[1, 1, 1], [2, 2, 0]], padding=1)
     assert got[0, 0].tolist() == [[2, 1, 0], [5, 4, 3], [8, 7, 6]]
     assert got[1, 0].tolist() == [[14, 15, 14], [17, 18, 17], [14, 15, 14]]
 
 
 def test_channels_move_together_and_images_need_not_be_square():
     image = torch.stack((torch.arange(8).view(2, 4), torch.arange(8, 16).view(2, 4)))[None]
-    got = crop_and_flip(padding=1, mode="zero")(image, torch.tensor([[0, 2, 0]]))
+    got = augmented(image, [[0, 2, 0]], padding=1, mode="zero")
     assert got[0].tolist() == [[[0, 0, 0, 0], [1, 2, 3, 0]], [[0, 0, 0, 0], [9, 10, 11, 0]]]
 
 
 def test_bytes_stay_bytes():
     image = torch.full((1, 3, 8, 8), 255, dtype=torch.uint8)
-    got = crop_and_flip(mode="zero")(image, torch.tensor([[0, 4, 0]]))
+    got = augmented(image, [[0, 4, 0]], mode="zero")
     assert got.dtype == torch.uint8
     assert got[0, 0, :, 0].tolist() == [0, 0, 0, 0, 255, 255, 255, 255]
 

@@ -107,6 +107,9 @@ class Tagged:
     def draw(self, count, generator):
         return torch.randint(1000, (count, 1), generator=generator)
 
+    def prepare(self, draws, images):
+        return draws
+
     def __call__(self, images, draws):
         return torch.stack((images, draws[:, 0]), dim=1)
 

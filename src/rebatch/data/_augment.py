@@ -13,6 +13,9 @@ from torch import Tensor, nn
 
 from rebatch.errors import InputError, one_of, positive_int
 
+OUTSIDE = -(2**30)
+"""Stands for a row or column of zeros: whatever is added, the pixel stays negative."""
+
 
 class Augment(Protocol):
     """What a `TensorLoader` needs of an augmentation."""
@@ -20,8 +23,11 @@ class Augment(Protocol):
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
         """Return one row of random numbers for each of ``count`` images, on the CPU."""
 
-    def __call__(self, images: Tensor, draws: Tensor) -> Tensor:
-        """Return the images changed as their rows of ``draws`` say."""
+    def prepare(self, draws: Tensor, images: Tensor) -> Tensor:
+        """Return a row for each row of ``draws``, worked out once for all images of an epoch."""
+
+    def __call__(self, images: Tensor, prepared: Tensor) -> Tensor:
+        """Return the images of a batch changed as their rows say."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,8 @@ class crop_and_flip:
     size; a row of draws is (top, left, mirrored), and top = left = ``padding`` is the middle.
 
     >>> image = torch.arange(9).view(1, 1, 3, 3)
-    >>> crop_and_flip(padding=1, mode="zero")(image, torch.tensor([[1, 0, 0]]))
+    >>> augment = crop_and_flip(padding=1, mode="zero")
+    >>> augment(image, augment.prepare(torch.tensor([[1, 0, 0]]), image))
     tensor([[[[0, 0, 1],
               [0, 3, 4],
               [0, 6, 7]]]])
@@ -49,30 +56,41 @@ class crop_and_flip:
         """Return ``[count, 3]``: top and left from 0 to twice the padding, mirrored 0 or 1."""
         corners = torch.randint(2 * self.padding + 1, (count, 2), generator=generator)
         mirrored = torch.randint(2, (count, 1), generator=generator)
-        return torch.cat((corners, mirrored), dim=1).to(torch.int16)
+        return torch.cat((corners, mirrored), dim=1)
 
-    def __call__(self, images: Tensor, draws: Tensor) -> Tensor:
-        """Return ``images [B, C, H, W]`` of any type, cropped and mirrored by one gather."""
+    def prepare(self, draws: Tensor, images: Tensor) -> Tensor:
+        """Return where the rows, then the columns of every crop are read: pixel = row + column."""
         height, width = images.shape[-2:]
-        self._check(height, width)
-        top, left, mirrored = (draw[:, None] for draw in draws.unbind(1))
-        across = torch.arange(width, device=images.device)
-        across = torch.where(mirrored > 0, width - 1 - across, across)
-        rows = torch.arange(height, device=images.device) + top - self.padding
-        columns = across + left - self.padding
-        pixels = _reflected(rows, height)[:, :, None] * width + _reflected(columns, width)[:, None]
-        index = pixels.flatten(1)[:, None].expand(-1, images.shape[1], -1)
-        cropped = images.flatten(2).gather(2, index).view(images.shape)
-        if self.mode == "reflect":
-            return cropped
-        outside = _outside(rows, height)[:, :, None] | _outside(columns, width)[:, None]
-        return cropped.masked_fill_(outside[:, None], 0)
-
-    def _check(self, height: int, width: int) -> None:
         if self.padding >= min(height, width):
             raise InputError(
                 f"padding must be smaller than the images, {height} x {width}, got {self.padding}"
             )
+        top, left, mirrored = draws.unsqueeze(-1).unbind(1)
+        across = torch.arange(width, device=draws.device)
+        across = torch.where(mirrored > 0, width - 1 - across, across)
+        down = torch.arange(height, device=draws.device)
+        rows = self._read(down + top - self.padding, height) * width
+        return torch.cat((rows, self._read(across + left - self.padding, width)), dim=1)
+
+    def __call__(self, images: Tensor, prepared: Tensor) -> Tensor:
+        """Return ``images [B, C, H, W]`` of any type, cropped and mirrored by one gather."""
+        height = images.shape[-2]
+        rows, columns = prepared[:, :height], prepared[:, height:]
+        pixels = (rows.unsqueeze(2) + columns.unsqueeze(1)).flatten(1).unsqueeze(1)
+        outside = pixels < 0 if self.mode == "zero" else None
+        if outside is not None:
+            pixels = pixels.clamp(min=0)
+        index = pixels.expand(-1, images.shape[1], -1)
+        cropped = images.flatten(2).gather(2, index)
+        if outside is not None:
+            cropped.masked_fill_(outside, 0)
+        return cropped.view(images.shape)
+
+    def _read(self, position: Tensor, size: int) -> Tensor:
+        """Return the pixel to read: mirrored at the edge, or `OUTSIDE` where zeros are padded."""
+        if self.mode == "reflect":
+            return size - 1 - (size - 1 - position.abs()).abs()
+        return position.where((position >= 0) & (position < size), OUTSIDE)
 
 
 class Normalize(nn.Module):
@@ -98,12 +116,3 @@ class Normalize(nn.Module):
         """Return the normalised images."""
         scaled = images if images.is_floating_point() else images / 255
         return (scaled - self.mean) / self.std
-
-
-def _reflected(position: Tensor, size: int) -> Tensor:
-    """Return positions outside 0 … size-1 mirrored at the edge pixel."""
-    return size - 1 - (size - 1 - position.abs()).abs()
-
-
-def _outside(position: Tensor, size: int) -> Tensor:
-    return (position < 0) | (position >= size)

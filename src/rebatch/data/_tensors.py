@@ -90,8 +90,9 @@ class TensorLoader(Feed):
     def _draws(self) -> Tensor | None:
         if self._augment is None:
             return None
-        generator = epoch_generator(self.seed, self.epoch, "augment")
-        return self._augment.draw(self.plan.examples, generator).to(self._tensors[0].device)
+        generator, images = epoch_generator(self.seed, self.epoch, "augment"), self._tensors[0]
+        draws = self._augment.draw(self.plan.examples, generator)
+        return self._augment.prepare(draws.to(images.device), images)
 
     def _identity(self) -> dict[str, Any]:
         order = "shuffled" if self.shuffle else "in order"
