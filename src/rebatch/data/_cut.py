@@ -76,23 +76,26 @@ class Share:
         start = self.rank * each + min(self.rank, more)
         return start, start + each + (self.rank < more)
 
-    def count(self, size: int) -> int:
-        """Return the number of pieces of an update of ``size`` samples: the same on all ranks."""
+    def count(self, size: int, present: int | None = None) -> int:
+        """Return the number of pieces of an update of ``size`` samples: the same on all ranks.
+
+        Where a stream ends inside the update only the first ``present`` of them are there.
+        """
         if self.micro_batch_size is None:
             return 1
-        largest = -(-size // self.world_size)
+        largest = min(-(-size // self.world_size), size if present is None else present)
         return -(-largest // self.micro_batch_size)
 
-    def spans(self, size: int) -> list[tuple[int, int]]:
+    def spans(self, size: int, present: int | None = None) -> list[tuple[int, int]]:
         """Return the pieces of an update of ``size`` samples; an empty one is a filler.
 
         >>> Share(1, 2, micro_batch_size=2).spans(9)
         [(5, 7), (7, 9), (9, 9)]
         """
-        start, stop = self.of(size)
-        step = self.micro_batch_size or max(1, stop - start)
-        edges = [min(start + step * piece, stop) for piece in range(self.count(size) + 1)]
-        return list(pairwise(edges))
+        start, stop = (min(edge, size if present is None else present) for edge in self.of(size))
+        step = self.micro_batch_size or stop - start
+        count = self.count(size, present)
+        return list(pairwise(min(start + step * piece, stop) for piece in range(count + 1)))
 
 
 def walk(plan: Plan, epoch: int, updates_done: int = 0) -> Iterator[Update]:
@@ -111,11 +114,17 @@ def walk(plan: Plan, epoch: int, updates_done: int = 0) -> Iterator[Update]:
 def pieces_of(share: Share, update: Update, updates_before: int) -> Iterator[Piece]:
     """Yield the pieces of one update, which comes after ``updates_before`` of its epoch."""
     size = update.stop - update.start
-    spans = share.spans(size)
-    for number, (start, stop) in enumerate(spans, start=1):
+    return weighted(share, update.number, share.spans(size), size, updates_before)
+
+
+def weighted(
+    share: Share, number: int, spans: list[tuple[int, int]], size: int, updates_before: int
+) -> Iterator[Piece]:
+    """Yield the pieces that ``spans`` are in an update that has ``size`` samples in all."""
+    for piece, (start, stop) in enumerate(spans, start=1):
         weight = (stop - start) * share.world_size / size
-        last = number == len(spans)
-        yield Piece(update.number, size, stop - start, weight, last, updates_before + last)
+        last = piece == len(spans)
+        yield Piece(number, size, stop - start, weight, last, updates_before + last)
 
 
 def count_pieces(plan: Plan, share: Share, epoch: int, updates_done: int = 0) -> int:

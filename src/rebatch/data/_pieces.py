@@ -9,14 +9,15 @@ from torch import distributed
 
 from rebatch.data._cut import Piece, pieces_of, walk
 from rebatch.data._sampler import PlannedBatchSampler
+from rebatch.data._stream import PlannedStream
 from rebatch.errors import InputError
 
 Batch = TypeVar("Batch")
 
 
 def pieces(
-    sampler: PlannedBatchSampler,
-    loader: Iterable[Batch],
+    sampler: PlannedBatchSampler | PlannedStream,
+    loader: Iterable[Batch] | None = None,
     *,
     tokens: Callable[[Batch], int] | None = None,
 ) -> Iterator[tuple[Piece, Batch]]:
@@ -30,14 +31,14 @@ def pieces(
     the weight is by tokens: ``tokens in the piece * world size / tokens in the update``.  That
     holds back the batches of one update until all of them, on all ranks, are counted.
 
+    A `PlannedStream` needs no loader: it reads itself.
+
     >>> import rebatch
     >>> plan = rebatch.plan(rebatch.constant(5), epochs=1, examples=5)
     >>> sampler = PlannedBatchSampler(plan, micro_batch_size=2, shuffle=False)
     >>> [(batch, piece.weight, piece.last) for piece, batch in pieces(sampler, sampler)]
     [([0, 1], 0.4, False), ([2, 3], 0.4, False), ([4], 0.2, True)]
     """
-    dataset = getattr(loader, "dataset", None)
-    sampler.check(dataset if hasattr(dataset, "__len__") else None)
     paired = _paired(sampler, loader)
     return paired if tokens is None else by_tokens(paired, tokens, sampler.share.world_size)
 
@@ -83,7 +84,23 @@ def _over_ranks(count: int, world_size: int) -> int:
     return int(total.item())
 
 
-def _paired(sampler: PlannedBatchSampler, loader: Iterable[Batch]) -> Iterator[tuple[Piece, Batch]]:
+def _paired(
+    sampler: PlannedBatchSampler | PlannedStream, loader: Iterable[Batch] | None
+) -> Iterator[tuple[Piece, Batch]]:
+    if isinstance(sampler, PlannedStream):
+        if loader is not None:
+            raise InputError("loader must not be given for a stream, which reads itself, got one")
+        return sampler.pieces()
+    if loader is None:
+        raise InputError("loader must be given for a sampler, got none")
+    dataset = getattr(loader, "dataset", None)
+    sampler.check(dataset if hasattr(dataset, "__len__") else None)
+    return _side_by_side(sampler, loader)
+
+
+def _side_by_side(
+    sampler: PlannedBatchSampler, loader: Iterable[Batch]
+) -> Iterator[tuple[Piece, Batch]]:
     planned: Iterator[Piece] | None = None
     for number, batch in enumerate(loader):
         # Only now: there are loaders that set the epoch when they start to deliver.

@@ -1,0 +1,411 @@
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import torch
+from torch.utils.data import (
+    DataLoader,
+    RandomSampler,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+)
+
+import rebatch
+from rebatch.data import PlannedBatchSampler
+
+
+def cycle(epochs=6, examples=100, **options):
+    """A plan of 10, 20, 40, 10, 20, 40 over 100 samples."""
+    return rebatch.plan(
+        rebatch.cyclical(10, width=1, steps=3), epochs=epochs, examples=examples, **options
+    )
+
+
+def sizes(batches):
+    return [len(batch) for batch in batches]
+
+
+def flat(batches):
+    return [index for batch in batches for index in batch]
+
+
+def epoch_of(sampler, epoch):
+    sampler.set_epoch(epoch)
+    return list(sampler)
+
+
+def test_batches_follow_the_plan_and_hold_every_sample_once():
+    sampler = PlannedBatchSampler(cycle(examples=105))
+    assert sizes(epoch_of(sampler, 0)) == [10] * 10 + [5]
+    assert sizes(epoch_of(sampler, 1)) == [20] * 5 + [5]
+    assert sizes(epoch_of(sampler, 2)) == [40, 40, 25]
+    assert sizes(epoch_of(sampler, 3)) == [10] * 10 + [5]
+    assert sorted(flat(epoch_of(sampler, 2))) == list(range(105))
+
+
+def test_the_size_changes_inside_an_epoch_with_the_update_clock():
+    schedule = rebatch.cyclical(4, width=3, steps=2, clock="updates")
+    sampler = PlannedBatchSampler(rebatch.plan(schedule, epochs=1, examples=50), shuffle=False)
+    assert sizes(sampler) == [4, 4, 4, 8, 8, 8, 4, 4, 4, 2]
+    assert flat(sampler) == list(range(50))
+
+
+def test_the_size_changes_inside_an_epoch_with_drop_last():
+    schedule = rebatch.cyclical(4, width=3, steps=2, clock="updates")
+    plan = rebatch.plan(schedule, epochs=1, examples=50, drop_last=True)
+    sampler = PlannedBatchSampler(plan, shuffle=False)
+    assert sizes(sampler) == [4, 4, 4, 8, 8, 8, 4, 4, 4]
+    assert len(sampler) == 9
+    assert flat(sampler) == list(range(48))
+
+
+def test_a_cap_below_the_peak_clips_the_cycle_and_does_not_end_it():
+    schedule = rebatch.clamp(rebatch.cyclical(10, width=1), high=50)
+    sampler = PlannedBatchSampler(rebatch.plan(schedule, epochs=6, examples=400))
+    assert [len(epoch_of(sampler, epoch)[0]) for epoch in range(6)] == [10, 20, 40, 50, 10, 20]
+
+
+def test_a_batch_larger_than_the_data_is_one_update():
+    plan = rebatch.plan(rebatch.constant(64), epochs=2, examples=10)
+    assert sizes(PlannedBatchSampler(plan)) == [10]
+
+
+def test_an_epoch_that_drop_last_leaves_empty_gives_nothing():
+    plan = rebatch.plan(
+        rebatch.cyclical(10, width=1, steps=2), epochs=2, examples=15, drop_last=True
+    )
+    sampler = PlannedBatchSampler(plan)
+    assert sizes(epoch_of(sampler, 0)) == [10]
+    assert (len(sampler), epoch_of(sampler, 1), len(sampler)) == (1, [], 0)
+
+
+def test_the_order_comes_from_seed_and_epoch_alone():
+    orders = {
+        (seed, epoch): tuple(flat(epoch_of(PlannedBatchSampler(cycle(), seed), epoch)))
+        for seed in (0, 1)
+        for epoch in (0, 1)
+    }
+    assert len(set(orders.values())) == 4
+    other = rebatch.plan(rebatch.constant(7), epochs=2, examples=100)
+    assert tuple(flat(epoch_of(PlannedBatchSampler(other, 1), 1))) == orders[1, 1]
+
+
+def test_the_order_of_a_seed_never_changes():
+    plan = rebatch.plan(rebatch.constant(10), epochs=1, examples=10)
+    assert list(PlannedBatchSampler(plan, 7)) == [[4, 0, 6, 9, 1, 2, 8, 5, 7, 3]]
+
+
+def test_without_shuffling_the_order_is_that_of_the_data():
+    assert flat(PlannedBatchSampler(cycle(), shuffle=False)) == list(range(100))
+
+
+def test_indices_are_plain_numbers():
+    assert {type(index) for index in flat(PlannedBatchSampler(cycle()))} == {int}
+
+
+def test_ranks_share_every_batch_without_gap_or_overlap():
+    ranks = [
+        list(PlannedBatchSampler(cycle(examples=105), rank=rank, world_size=4)) for rank in range(4)
+    ]
+    assert [sizes(batches[-1:]) for batches in ranks] == [[2], [1], [1], [1]]
+    assert [sizes(batches[:2]) for batches in ranks] == [[3, 3], [3, 3], [2, 2], [2, 2]]
+    whole = list(PlannedBatchSampler(cycle(examples=105)))
+    assert [flat(shares) for shares in zip(*ranks, strict=True)] == whole
+
+
+def test_a_rank_with_nothing_in_an_update_gets_one_filler():
+    plan = rebatch.plan(rebatch.constant(8), epochs=1, examples=9)
+    ranks = [list(PlannedBatchSampler(plan, rank=rank, world_size=2)) for rank in range(2)]
+    assert sizes(ranks[0]) == [4, 1]
+    assert sizes(ranks[1]) == [4, 1]
+    assert ranks[1][1] == ranks[0][1]
+
+
+def test_micro_batches_cut_an_update_and_len_counts_them():
+    plan = rebatch.plan(rebatch.constant(10), epochs=1, examples=25)
+    sampler = PlannedBatchSampler(plan, micro_batch_size=4)
+    assert sizes(sampler) == [4, 4, 2, 4, 4, 2, 4, 1]
+    assert len(sampler) == 8
+
+
+def test_every_rank_makes_the_same_number_of_pieces():
+    plan = rebatch.plan(rebatch.constant(9), epochs=1, examples=9)
+    ranks = [
+        list(PlannedBatchSampler(plan, rank=rank, world_size=2, micro_batch_size=2))
+        for rank in range(2)
+    ]
+    assert [sizes(batches) for batches in ranks] == [[2, 2, 1], [2, 2, 1]]
+
+
+def test_there_is_no_batch_size_to_be_misled_by():
+    assert not hasattr(PlannedBatchSampler(cycle()), "batch_size")
+
+
+def test_the_length_is_that_of_the_epoch_about_to_run():
+    sampler = PlannedBatchSampler(cycle())
+    lengths = []
+    for epoch in range(6):
+        sampler.set_epoch(epoch)
+        lengths.append(len(sampler))
+    assert lengths == [10, 5, 3, 10, 5, 3]
+
+
+def test_iterating_moves_nothing():
+    sampler = PlannedBatchSampler(cycle())
+    assert list(sampler) == list(sampler)
+    assert (sampler.epoch, len(sampler)) == (0, 10)
+
+
+def test_forgetting_set_epoch_is_said():
+    sampler = PlannedBatchSampler(cycle())
+    list(sampler), list(sampler)
+    with pytest.warns(UserWarning, match="epoch 0 starts for the third time: call set_epoch"):
+        list(sampler)
+
+
+def test_the_epoch_is_set_where_frameworks_look_for_it():
+    sampler = PlannedBatchSampler(cycle())
+    sampler.sampler.set_epoch(2)
+    assert len(sampler) == 3
+
+
+def test_an_iteration_keeps_the_epoch_it_started_with():
+    sampler = PlannedBatchSampler(cycle())
+    first = iter(sampler)
+    sampler.set_epoch(2)
+    assert sizes(first) == [10] * 10
+
+
+class TestState:
+    def test_the_rest_of_the_epoch_follows_what_the_loop_finished(self):
+        sampler = PlannedBatchSampler(cycle(), 3)
+        whole = epoch_of(sampler, 1)
+        state = sampler.state_dict(updates_done=2)
+        resumed = PlannedBatchSampler(cycle(), 3)
+        resumed.load_state_dict(state)
+        assert (resumed.epoch, len(resumed)) == (1, 3)
+        assert list(resumed) == whole[2:]
+
+    def test_it_is_small_and_plain(self):
+        sampler = PlannedBatchSampler(cycle(), 3)
+        sampler.set_epoch(1)
+        assert sampler.state_dict(updates_done=2) == {
+            "version": 1,
+            "plan": cycle().fingerprint,
+            "seed": 3,
+            "order": "shuffled",
+            "epoch": 1,
+            "updates_done": 2,
+            "samples": 40,
+        }
+
+    def test_it_passes_through_a_file_that_loads_weights_only(self, tmp_path):
+        state = PlannedBatchSampler(cycle()).state_dict(updates_done=2)
+        torch.save(state, tmp_path / "state.pt")
+        assert torch.load(tmp_path / "state.pt", weights_only=True) == state
+        assert json.loads(json.dumps(state)) == state
+
+    def test_another_world_and_micro_batch_give_the_same_samples(self):
+        sampler = PlannedBatchSampler(cycle(), rank=1, world_size=2)
+        whole = list(PlannedBatchSampler(cycle()))
+        state = sampler.state_dict(updates_done=4)
+        shares = []
+        for rank in range(3):
+            resumed = PlannedBatchSampler(cycle(), rank=rank, world_size=3, micro_batch_size=4)
+            resumed.load_state_dict(state)
+            shares.append(list(resumed))
+        assert [flat(update) for update in zip(*shares, strict=True)] == whole[4:]
+
+    def test_without_updates_done_it_is_what_was_drawn(self):
+        sampler = PlannedBatchSampler(cycle())
+        assert sampler.state_dict()["updates_done"] == 0
+        batches = iter(sampler)
+        next(batches), next(batches)
+        assert sampler.state_dict()["updates_done"] == 2
+
+    def test_an_update_is_drawn_once_its_last_piece_is(self):
+        sampler = PlannedBatchSampler(cycle(), micro_batch_size=5)
+        pieces = iter(sampler)
+        next(pieces)
+        assert sampler.state_dict()["updates_done"] == 0
+        next(pieces)
+        assert sampler.state_dict()["updates_done"] == 1
+
+    def test_a_loader_with_workers_draws_ahead_but_the_loop_says_where_it_is(self):
+        sampler = PlannedBatchSampler(cycle(), shuffle=False)
+        loader = DataLoader(TensorDataset(torch.arange(100)), batch_sampler=sampler, num_workers=2)
+        batches = iter(loader)
+        next(batches)
+        assert sampler.state_dict()["updates_done"] > 1
+        state = sampler.state_dict(updates_done=1)
+        sampler.load_state_dict(state)
+        assert [batch[0][0].item() for batch in loader] == list(range(10, 100, 10))
+
+    def test_setting_the_same_epoch_keeps_the_position(self):
+        sampler = PlannedBatchSampler(cycle())
+        sampler.load_state_dict(sampler.state_dict(updates_done=7))
+        sampler.set_epoch(0)
+        assert len(sampler) == len(list(sampler)) == 3
+
+    def test_setting_another_epoch_starts_at_its_beginning(self):
+        sampler = PlannedBatchSampler(cycle())
+        sampler.load_state_dict(sampler.state_dict(updates_done=7))
+        sampler.set_epoch(1)
+        assert len(sampler) == len(list(sampler)) == 5
+        sampler.set_epoch(0)
+        assert len(sampler) == 10
+
+    def test_a_finished_epoch_gives_nothing_more(self):
+        sampler = PlannedBatchSampler(cycle())
+        sampler.load_state_dict(sampler.state_dict(updates_done=10))
+        assert (len(sampler), list(sampler)) == (0, [])
+
+    def test_a_second_load_counts_from_the_start_of_the_epoch_too(self):
+        sampler = PlannedBatchSampler(cycle())
+        whole = list(sampler)
+        sampler.load_state_dict(sampler.state_dict(updates_done=4))
+        sampler.load_state_dict(sampler.state_dict(updates_done=6))
+        assert list(sampler) == whole[6:]
+
+    def test_a_new_process_delivers_the_next_real_batch(self, tmp_path):
+        sampler = PlannedBatchSampler(cycle(), 5)
+        sampler.set_epoch(2)
+        torch.save(sampler.state_dict(updates_done=1), tmp_path / "state.pt")
+        script = Path(__file__).parent / "resume_in_new_process.py"
+        done = subprocess.run(
+            [sys.executable, script, tmp_path / "state.pt"],
+            env={**os.environ, "PYTHONPATH": str(Path(rebatch.__file__).parents[1])},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert json.loads(done.stdout) == list(sampler)[1:]
+        assert sizes(json.loads(done.stdout)) == [40, 20]
+
+
+class TestOwnSampler:
+    def test_a_subset_is_cut_as_planned(self):
+        own = SubsetRandomSampler(range(500, 600))
+        batches = list(PlannedBatchSampler(cycle(), sampler=own))
+        assert sizes(batches) == [10] * 10
+        assert sorted(flat(batches)) == list(range(500, 600))
+
+    @pytest.mark.parametrize(
+        "own",
+        [
+            WeightedRandomSampler([1.0, 2.0, 3.0], 100),
+            RandomSampler(range(100)),
+            RandomSampler(range(100), generator=torch.Generator()),
+        ],
+    )
+    def test_random_draws_are_the_same_on_every_rank_and_differ_by_epoch(self, own):
+        sampler = PlannedBatchSampler(cycle(), sampler=own)
+        first = flat(epoch_of(sampler, 0))
+        assert flat(epoch_of(sampler, 0)) == first
+        assert flat(epoch_of(sampler, 1)) != first
+
+    def test_drawing_leaves_the_randomness_of_the_user_alone(self):
+        sampler = PlannedBatchSampler(cycle(), sampler=RandomSampler(range(100)))
+        torch.manual_seed(0)
+        expected = torch.rand(1)
+        torch.manual_seed(0)
+        list(sampler)
+        assert torch.equal(torch.rand(1), expected)
+
+    def test_it_is_told_the_epoch(self):
+        class Told(list):
+            def set_epoch(self, epoch):
+                self[:] = [1000 * epoch + index for index in range(100)]
+
+        sampler = PlannedBatchSampler(cycle(), sampler=Told(range(100)))
+        assert flat(epoch_of(sampler, 2))[:3] == [2000, 2001, 2002]
+
+    def test_indices_may_be_anything(self):
+        own = [("shard", index) for index in range(100)]
+        assert next(iter(PlannedBatchSampler(cycle(), sampler=own)))[1] == ("shard", 1)
+
+    def test_another_length_than_planned_is_refused_at_once(self):
+        with pytest.raises(rebatch.InputError, match=r"sampler must have 100 samples.* got 90"):
+            PlannedBatchSampler(cycle(), sampler=range(90))
+
+    def test_drawing_another_number_than_it_says_is_refused(self):
+        class Liar(list):
+            def __len__(self):
+                return 100
+
+        with pytest.raises(rebatch.InputError, match="sampler must draw the 100 samples"):
+            list(PlannedBatchSampler(cycle(), sampler=Liar([1, 2, 3])))
+
+
+class TestWrongInput:
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"dataset": range(99)}, "dataset must have 100 samples, as the plan has, got 99"),
+            ({"rank": 2, "world_size": 2}, "rank must be below the world size of 2, got 2"),
+            ({"rank": -1}, "rank must be a whole number of at least 0, got -1"),
+            ({"world_size": 0}, "world_size must be a whole number of at least 1, got 0"),
+            ({"micro_batch_size": 0}, "micro_batch_size must be a whole number of at least 1"),
+            ({"micro_batch_size": 41}, "at most the largest batch size of the plan, 40, got 41"),
+            ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
+        ],
+    )
+    def test_is_refused_at_construction(self, options, message):
+        with pytest.raises(rebatch.InputError, match=message):
+            PlannedBatchSampler(cycle(), **options)
+
+    def test_a_plan_of_tokens_is_pointed_to_its_loader(self):
+        plan = rebatch.plan(rebatch.constant(10), epochs=1, tokens=1000, bptt=5)
+        with pytest.raises(rebatch.InputError, match="use TokenColumns"):
+            PlannedBatchSampler(plan)
+
+    def test_an_epoch_after_the_last_is_refused(self):
+        with pytest.raises(rebatch.InputError, match="epoch must be from 0 to 5, got 6"):
+            PlannedBatchSampler(cycle()).set_epoch(6)
+
+    def test_a_state_of_another_plan_is_refused(self):
+        state = PlannedBatchSampler(cycle(examples=101)).state_dict()
+        with pytest.raises(rebatch.InputError, match="state must be of plan"):
+            PlannedBatchSampler(cycle()).load_state_dict(state)
+
+    def test_a_state_of_another_seed_is_refused(self):
+        state = PlannedBatchSampler(cycle(), 1).state_dict()
+        with pytest.raises(rebatch.InputError, match="state must be of seed 0, got 1"):
+            PlannedBatchSampler(cycle()).load_state_dict(state)
+
+    def test_a_state_of_another_order_is_refused(self):
+        state = PlannedBatchSampler(cycle(), shuffle=False).state_dict()
+        with pytest.raises(rebatch.InputError, match="state must be of order 'shuffled'"):
+            PlannedBatchSampler(cycle()).load_state_dict(state)
+
+    def test_a_state_without_a_position_is_refused(self):
+        state = PlannedBatchSampler(cycle()).state_dict()
+        del state["epoch"]
+        with pytest.raises(rebatch.InputError, match="state must be one that state_dict gave"):
+            PlannedBatchSampler(cycle()).load_state_dict(state)
+
+    @pytest.mark.parametrize("done", [-1, 11])
+    def test_updates_outside_the_epoch_are_refused(self, done):
+        with pytest.raises(rebatch.InputError, match=f"10 updates of epoch 0, got {done}"):
+            PlannedBatchSampler(cycle()).state_dict(updates_done=done)
+
+
+@pytest.mark.parametrize(
+    ("workers", "persistent"), [(0, False), (2, False), (2, True)], ids=["none", "new", "kept"]
+)
+def test_a_loader_delivers_every_sample_once_an_epoch(workers, persistent):
+    sampler = PlannedBatchSampler(cycle(epochs=3), micro_batch_size=16)
+    dataset = TensorDataset(torch.arange(100))
+    loader = DataLoader(
+        dataset, batch_sampler=sampler, num_workers=workers, persistent_workers=persistent
+    )
+    for epoch, length in enumerate((10, 10, 8)):
+        sampler.set_epoch(epoch)
+        seen = [batch for (batch,) in loader]
+        assert len(seen) == len(loader) == length
+        assert Counter(torch.cat(seen).tolist()) == Counter(range(100))
