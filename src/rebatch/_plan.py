@@ -198,8 +198,15 @@ class _Walk:
         return self.length[1]
 
     def _row(self, start: Place, stair: Stair, number: int) -> Row:
-        blank = Row(0, 0, 0, 0, 0, 0, stair.batch_size, stair.cycle, number, stair.ends_cycle)
-        return blank.moved(start, self.here, self.amount.count)
+        return Row.between(
+            start,
+            self.here,
+            self.amount.count,
+            batch_size=stair.batch_size,
+            cycle=stair.cycle,
+            step=number,
+            ends_cycle=stair.ends_cycle,
+        )
 
 
 def _key(stair: Stair) -> tuple[int, int, int]:

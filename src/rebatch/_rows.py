@@ -1,7 +1,7 @@
 """The lines of a plan: rows of training, and the portions of an epoch that a loader walks."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rebatch._amount import fraction
 from rebatch._run import Place
@@ -30,17 +30,38 @@ class Row:
         end = self.first_epoch + self.epochs
         return round(end) if math.isclose(end, round(end), rel_tol=1e-15) else end
 
-    def moved(self, start: Place, end: Place, count: int) -> "Row":
-        """Return the row as it reads between two places of data with ``count`` samples."""
-        first, last = (fraction(place.epoch, place.offset, count) for place in (start, end))
-        return replace(
-            self,
+    @classmethod
+    def between(
+        cls,
+        start: Place,
+        end: Place,
+        count: int,
+        *,
+        batch_size: int,
+        cycle: int,
+        step: int,
+        ends_cycle: bool,
+    ) -> "Row":
+        """Return the row that leads from one place to another in data of ``count`` samples."""
+        first = fraction(start.epoch, start.offset, count)
+        return cls(
             first_epoch=first,
-            epochs=last - first,
+            epochs=fraction(end.epoch, end.offset, count) - first,
             first_update=start.update,
             updates=end.update - start.update,
             first_sample=start.sample,
             samples=end.sample - start.sample,
+            batch_size=batch_size,
+            cycle=cycle,
+            step=step,
+            ends_cycle=ends_cycle,
+        )
+
+    def moved(self, start: Place, end: Place, count: int) -> "Row":
+        """Return the row between other places."""
+        size, cycle, step, ends = self.batch_size, self.cycle, self.step, self.ends_cycle
+        return Row.between(
+            start, end, count, batch_size=size, cycle=cycle, step=step, ends_cycle=ends
         )
 
 

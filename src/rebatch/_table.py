@@ -155,15 +155,23 @@ class Plan:
         >>> made.extend(made.next_row(20, epochs=2)).updates
         20
         """
-        row, start = self.rows[-1], self.end
-        run = Run(self.amount, positive_int("batch_size", batch_size), start)
-        until = start.epoch + positive_int("epochs", epochs)
-        wanted = run.until("epochs", until) if updates is None else positive_int("updates", updates)
-        cycle, step = (row.cycle + 1, 0) if row.ends_cycle else (row.cycle, row.step + 1)
+        last, run = (
+            self.rows[-1],
+            Run(self.amount, positive_int("batch_size", batch_size), self.end),
+        )
         if not run.each:
             raise too_large(batch_size, self.amount)
-        blank = Row(0, 0, 0, 0, 0, 0, batch_size, cycle, step, ends_cycle)
-        return blank.moved(start, run.place(wanted), self.amount.count)
+        until = run.until("epochs", self.end.epoch + positive_int("epochs", epochs))
+        end = run.place(until if updates is None else positive_int("updates", updates))
+        return Row.between(
+            self.end,
+            end,
+            self.amount.count,
+            batch_size=batch_size,
+            cycle=last.cycle + last.ends_cycle,
+            step=0 if last.ends_cycle else last.step + 1,
+            ends_cycle=ends_cycle,
+        )
 
     def extend(self, row: Row) -> "Plan":
         """Return a plan with one more row, as a policy that decides while training makes it."""

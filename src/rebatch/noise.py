@@ -4,7 +4,7 @@
 momentum m the rate counts as ε/(1 − m) (Smith and Le, 2018).
 """
 
-from rebatch.errors import InputError, positive_number
+from rebatch.errors import InputError, positive_number, shown
 
 
 def noise_scale(
@@ -17,10 +17,7 @@ def noise_scale(
     >>> noise_scale(0.5, 10, 100, momentum=0.5, exact=True)
     9.0
     """
-    effective = _effective(rate, momentum)
-    positive_number("batch_size", batch_size)
-    positive_number("examples", examples)
-    return effective * (examples / batch_size - (1 if exact else 0))
+    return _effective(rate, momentum) * _batches(batch_size, examples, exact)
 
 
 def batch_size_for(
@@ -31,10 +28,9 @@ def batch_size_for(
     >>> batch_size_for(39.0625, 0.1, 50_000)
     128.0
     """
-    effective = _effective(rate, momentum)
     positive_number("noise", noise, zero=exact)
     positive_number("examples", examples)
-    return examples / (noise / effective + (1 if exact else 0))
+    return examples / (noise / _effective(rate, momentum) + exact)
 
 
 def rate_for(
@@ -45,15 +41,26 @@ def rate_for(
     >>> rate_for(39.0625, 128, 50_000)
     0.1
     """
-    positive_number("noise", noise, zero=True)
-    per_rate = noise_scale(1.0, batch_size, examples, momentum=momentum, exact=exact)
-    if per_rate <= 0:
+    positive_number("noise", noise)
+    batches = _batches(batch_size, examples, exact)
+    if not batches:
         raise InputError(f"batch_size must be below the {examples} examples, got {batch_size}")
-    return noise / per_rate
+    return noise * (1 - _checked(momentum)) / batches
 
 
 def _effective(rate: float, momentum: float) -> float:
-    positive_number("rate", rate)
-    if not 0 <= momentum < 1:
-        raise InputError(f"momentum must be at least 0 and below 1, got {momentum}")
-    return rate / (1 - momentum)
+    return positive_number("rate", rate) / (1 - _checked(momentum))
+
+
+def _checked(momentum: float) -> float:
+    if positive_number("momentum", momentum, zero=True) >= 1:
+        raise InputError(f"momentum must be below 1, got {shown(momentum)}")
+    return momentum
+
+
+def _batches(batch_size: float, examples: float, exact: bool) -> float:
+    """Return N/B, less the 1 that keeps a batch of everything without noise."""
+    batches = positive_number("examples", examples) / positive_number("batch_size", batch_size)
+    if exact and batches < 1:
+        raise InputError(f"batch_size must be at most the {examples} examples, got {batch_size}")
+    return batches - exact
