@@ -9,7 +9,7 @@ from typing import NoReturn
 import rebatch
 from rebatch.errors import InputError, RunError
 
-COMMANDS = ("plan", "data")
+COMMANDS = ("plan", "demo", "recipes", "data", "train", "ensemble", "report")
 
 
 class Parser(argparse.ArgumentParser):

@@ -44,8 +44,10 @@ class Job:
     """Updates between two lines of the log; the same updates measure the gradient noise."""
     checkpoint_every: float = 60.0
     """Seconds between checkpoints."""
-    on_epoch: Callable[[int], None] = lambda epoch: None
     listeners: Sequence[Callable[[Record], None]] = ()
+    """Called with every record of the log."""
+    watch: Callable[[Progress, float], None] = lambda progress, rate: None
+    """Called after every update; must not read anything from the device."""
 
 
 def train(job: Job, *, resume: bool = False) -> Progress:
@@ -69,7 +71,6 @@ def train(job: Job, *, resume: bool = False) -> Progress:
 def _run_epoch(job: Job, progress: Progress, log: LineLog, stop: "StopRequest") -> None:
     learner, task = job.learner, job.learner.task
     learner.model.train()
-    job.on_epoch(progress.epoch)
     expected = job.plan.updates_in(progress.epoch)
     saved = started = time.monotonic()
     for batch in task.batches(progress.epoch, progress.done):
@@ -82,6 +83,7 @@ def _run_epoch(job: Job, progress: Progress, log: LineLog, stop: "StopRequest") 
         _add(progress, outcome, batch, learner)
         now = time.monotonic()
         progress.seconds, started = progress.seconds + now - started, now
+        job.watch(progress, rate)
         _snapshot_if_due(job, progress)
         if due:
             _log_updates(job, progress, log, rate)
@@ -151,7 +153,7 @@ def _position(job: Job, progress: Progress, rate: float) -> Record:
     """Return where the run is and its gauges, as the fields that every line carries."""
     row = job.plan.rows[job.plan.row_at(progress.update - 1)]
     amount = job.plan.amount
-    per_update = amount.samples(1, row.batch_size)
+    per_update = amount.full(row.batch_size)
     train = progress.tally.figures(counts_correct=job.learner.task.batch_dim == 0)
     if job.learner.task.batch_dim == 1:
         train["train_perplexity"] = math.exp(min(train["train_loss"], 700.0))

@@ -1,0 +1,63 @@
+"""What one sees while a run trains: where it is, how fast, how long still."""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from rebatch import Plan
+    from rebatch.engine.state import Progress as RunProgress
+
+
+class TrainingBar:
+    """A bar over the samples of the plan, so that large and small batches weigh alike."""
+
+    def __init__(self, label: str, *, console: Console | None = None) -> None:
+        self._label = label
+        screen = console or Console(stderr=True)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[state]}"),
+            TimeRemainingColumn(),
+            console=screen,
+            transient=True,
+            disable=not screen.is_terminal,
+        )
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.stop()
+
+    def follow(self, plan: "Plan") -> Callable[["RunProgress", float], None]:
+        """Start a bar for a plan and return what moves it, at most ten times a second."""
+        task = self._bar.add_task(self._label, total=plan.samples, state="")
+        seen = [0.0, -1.0]
+
+        def watch(progress: "RunProgress", rate: float) -> None:
+            now = time.monotonic()
+            if now - seen[0] < 0.1 and progress.update < plan.updates:
+                return
+            samples = plan.sample_at(progress.update)
+            if seen[1] < 0:
+                seen[1] = samples
+                self._bar.reset(task, completed=samples)
+            seen[0] = now
+            self._bar.update(task, completed=samples, state=self._state(plan, progress, rate, task))
+
+        return watch
+
+    def _state(self, plan: "Plan", progress: "RunProgress", rate: float, task: object) -> str:
+        row = plan.rows[plan.row_at(progress.update - 1)]
+        speed = next(each.speed for each in self._bar.tasks if each.id == task) or 0.0
+        return (
+            f"epoch {progress.epoch + 1}/{plan.epochs:g} · batch {row.batch_size} · "
+            f"cycle {row.cycle + 1} · rate {rate:.3g} · {speed:,.0f} samples/s"
+        )

@@ -1,0 +1,125 @@
+"""``rebatch train``: one run of a recipe."""
+
+import argparse
+import contextlib
+from pathlib import Path
+from typing import Any
+
+from rebatch.errors import InputError
+
+EXAMPLES = """\
+examples:
+  rebatch train digits --schedule CBS-5 --out runs/digits
+  rebatch train l1-ptb --schedule CBS-10 --seed 1 --data data --out runs/l1
+  rebatch train c1-cifar10 --schedule BL --set epochs=5 --out runs/short
+  rebatch train l1-ptb --schedule CBS-10 --variant equal-noise --out runs/control
+  rebatch train l1-ptb --schedule CBS-10 --out runs/l1 --resume
+
+A run stops safely on Ctrl-C or SIGTERM: it writes a checkpoint, and --resume goes on from there
+as if it had never stopped. 'rebatch recipes' lists the recipes and their variants."""
+
+
+def register(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "train",
+        help="one run of a recipe: train, snapshot, evaluate, record",
+        description="Train one recipe under one schedule and write its records to a folder.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("recipe", help="a recipe, as 'rebatch recipes' lists them")
+    add_run_arguments(parser)
+    parser.add_argument("--schedule", required=True, metavar="CODE", help="BL, CBS-5-3-A, …")
+    parser.add_argument("--seed", default="0", metavar="S", help="default: 0")
+    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="the run's folder")
+    parser.add_argument("--variant", metavar="NAME", help="a control instead of the paper's case")
+    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
+    parser.add_argument("--tensorboard", action="store_true", help="write TensorBoard events too")
+    parser.add_argument("--wandb", metavar="PROJECT", help="log to Weights & Biases too")
+    parser.set_defaults(run=run_train)
+
+
+def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that every command which trains shares."""
+    parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the data sets")
+    parser.add_argument("--device", default="auto", metavar="D", help="auto, cpu, cuda, cuda:1")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="settings",
+        metavar="FIELD=VALUE",
+        help="change a field of the recipe (again for more)",
+    )
+    parser.add_argument("--checkpoint-every", default="60", metavar="SECONDS", help="default: 60")
+
+
+def whole(name: str, text: str) -> int:
+    """Return a whole number of at least 0, or say what the argument must be."""
+    if not (text.isascii() and text.isdigit()):
+        raise InputError(f"{name} must be a whole number of at least 0, got {text}")
+    return int(text)
+
+
+def seconds(name: str, text: str) -> float:
+    """Return a number of seconds, or say what the argument must be."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise InputError(f"{name} must be a number of at least 0, got {text}")
+    return value
+
+
+def run_train(arguments: argparse.Namespace) -> None:
+    """Train and print the result in one line."""
+    from rebatch.recipes import case, find, override
+
+    recipe = override(find(arguments.recipe), arguments.settings)
+    made = case(recipe, arguments.schedule, arguments.variant)
+    seed = whole("seed", arguments.seed)
+    interval = seconds("checkpoint-every", arguments.checkpoint_every)
+
+    from rebatch.cli._listeners import tensorboard, wandb
+    from rebatch.cli._progress import TrainingBar
+    from rebatch.recipes._run import run
+
+    with contextlib.ExitStack() as stack:
+        listeners = []
+        if arguments.tensorboard:
+            listeners.append(stack.enter_context(tensorboard(arguments.out)))
+        if arguments.wandb:
+            label = f"{recipe.name} {made.code} seed {seed}"
+            listeners.append(stack.enter_context(wandb(arguments.wandb, label)))
+        bar = stack.enter_context(TrainingBar(f"{recipe.name} {made.code}"))
+        result = run(
+            made,
+            seed=seed,
+            out=arguments.out,
+            device=arguments.device,
+            data_root=arguments.data,
+            overrides=arguments.settings,
+            resume=arguments.resume,
+            checkpoint_every=interval,
+            listeners=listeners,
+            watch=bar.follow,
+        )
+    print(summary(result, arguments.out))
+
+
+def summary(result: dict[str, Any], out: Path) -> str:
+    """Say in one line how a run ended."""
+    figures = [f"{name} {value:.2f}" for name, value in result["final"].items() if _headline(name)]
+    ensemble = result["ensemble"] or {}
+    together = [f"{name} {value:.2f}" for name, value in ensemble.items() if _headline(name)]
+    parts = [f"{result['recipe']} {result['schedule']} seed {result['seed']}", *figures]
+    if together:
+        parts.append(f"ensemble of {len(ensemble['members'])}: {', '.join(together)}")
+    parts.append(f"{result['updates']:,} updates in {result['seconds']:,.0f} s")
+    return f"{'; '.join(parts)}; records in {out}"
+
+
+def _headline(name: str) -> bool:
+    return name.endswith(("accuracy", "perplexity")) and not name.startswith("train_")

@@ -1,0 +1,248 @@
+"""From a case to a job: data, model, optimiser and task, ready to train."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rebatch import Plan, models
+from rebatch.data import Normalize, crop_and_flip
+from rebatch.data.sets import ImageFolders, Images, Pairs, TextCorpus, load
+from rebatch.data.sets.imagenet import MEAN, STD
+from rebatch.engine.adversarial import Adversarial
+from rebatch.engine.folders import FolderTask
+from rebatch.engine.images import ImageTask
+from rebatch.engine.initialize import initialize
+from rebatch.engine.language import LanguageTask
+from rebatch.engine.learner import Learner
+from rebatch.engine.pairs import PairTask
+from rebatch.engine.precision import set_precision
+from rebatch.engine.snapshots import snapshot_epochs, snapshot_updates
+from rebatch.engine.task import Batch, Task
+from rebatch.errors import InputError
+from rebatch.recipes._case import Case
+from rebatch.recipes._recipe import Recipe
+
+CIFAR_MEAN, CIFAR_DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
+
+
+@dataclass(frozen=True)
+class Built:
+    """A case with everything it needs in memory."""
+
+    learner: Learner
+    plan: Plan
+    snapshots: dict[int, int]
+
+
+def build(case: Case, *, seed: int, device: torch.device, data_root: Path | None) -> Built:
+    """Load the data, plan on what is there, and put a fresh model on the device."""
+    recipe = case.recipe
+    data = load_data(recipe, data_root)
+    plan = case.plan(_amount(recipe, data))
+    torch.manual_seed(seed)
+    norm = _norm_batch_size(recipe, case)
+    model = build_model(recipe, data, norm, data_root, seed)
+    group = (norm or plan.sizes[-1]) if models.has_batch_norm(model) else 1
+    task = _task(recipe, data, plan, seed=seed, device=device, group=group)
+    if recipe.initialization != "default":
+        initialize(model, recipe.initialization, sample=_sample(task))
+    model.to(device)
+    if device.type == "cuda":
+        model.to(memory_format=torch.channels_last)
+    precision = _precision(recipe, device)
+    set_precision(precision, device)
+    learner = Learner(
+        model,
+        _optimizer(recipe, model, device),
+        task,
+        device,
+        precision=precision,
+        clip=recipe.clip,
+        micro_batch_size=_micro(recipe, group),
+        group=group,
+    )
+    return Built(learner, plan, _snapshots(recipe, plan))
+
+
+def load_data(recipe: Recipe, root: Path | None) -> Any:
+    """Load the recipe's data set; a part is set apart for validation where it asks for it."""
+    if recipe.model == "E1":
+        splits = (recipe.train_split, *(split for _, split in recipe.held_out))
+        return load(recipe.data, root, splits=tuple(dict.fromkeys(splits)))
+    return load(recipe.data, root)
+
+
+def build_model(
+    recipe: Recipe, data: Any, norm: int | None, root: Path | None, seed: int
+) -> nn.Module:
+    """Return the network of the recipe, as PyTorch's default starts it."""
+    code = recipe.model.rstrip("'")
+    if code in ("L1", "L2"):
+        return models.LanguageModel(len(data.vocabulary), recipe.hidden, dropout=recipe.dropout)
+    if code == "E1":
+        vectors = load("glove", root)
+        uncased = "6B" in vectors.path.name
+        matrix = vectors.matrix(data.vocabulary, seed=seed, uncased=uncased)
+        return models.ESIM(matrix, form=recipe.form, hidden=recipe.hidden, dropout=recipe.dropout)
+    classes = data.num_classes
+    if code == "demo":
+        return models.DigitNet(classes, hidden=recipe.hidden)
+    if code == "C3":
+        return models.CifarResNet(classes, shortcut=recipe.shortcut, norm_batch_size=norm)
+    networks = {
+        "C1": models.alexnet_like,
+        "C2": models.WideResNet,
+        "C4": models.MLP3,
+        "I1": models.ResNet50,
+    }
+    if code not in networks:
+        raise InputError(f"model must be one of C1-C4, I1, L1, L2, E1, got {recipe.model!r}")
+    return networks[code](classes, norm_batch_size=norm)
+
+
+def _amount(recipe: Recipe, data: Any) -> dict[str, Any]:
+    if isinstance(data, TextCorpus):
+        return {"tokens": len(data.train), "bptt": recipe.bptt}
+    if isinstance(data, Pairs):
+        count = len(data[recipe.train_split])
+    elif isinstance(data, Images):
+        count = len(data.train_labels)
+    else:
+        count = len(data.train)
+    return {"examples": count - recipe.holdout, "drop_last": recipe.drop_last}
+
+
+def _task(
+    recipe: Recipe, data: Any, plan: Plan, *, seed: int, device: torch.device, group: int
+) -> Task:
+    if isinstance(data, TextCorpus):
+        held_out = {"valid": data.valid, "test": data.test}
+        return LanguageTask(data.train, held_out, plan, device=device, bptt=recipe.bptt)
+    if isinstance(data, Pairs):
+        held = {name: _pair_split(data, split) for name, split in recipe.held_out}
+        return PairTask(_pair_split(data, recipe.train_split), held, plan, seed=seed, device=device)
+    if isinstance(data, ImageFolders):
+        return FolderTask(
+            data.train,
+            {"validation": data.valid},
+            plan,
+            seed=seed,
+            device=device,
+            normalize=Normalize(MEAN, STD),
+        )
+    train, held_images = _image_splits(recipe, data)
+    return ImageTask(
+        train,
+        held_images,
+        plan,
+        seed=seed,
+        device=device,
+        peak=data.peak,
+        normalize=_normalize(recipe),
+        augment=_augment(recipe),
+        adversarial=_adversarial(recipe),
+        group=group if group > 1 else plan.base,
+        squared_error=recipe.loss == "squared-error",
+    )
+
+
+def _image_splits(
+    recipe: Recipe, data: Images
+) -> tuple[tuple[Tensor, Tensor], dict[str, tuple[Tensor, Tensor]]]:
+    """Return training images, and the held-out ones with a validation part first if asked for."""
+    images, labels = data.train_images, data.train_labels
+    test = (data.test_images, data.test_labels)
+    if not recipe.holdout:
+        return (images, labels), {"test": test}
+    if recipe.holdout >= len(labels):
+        raise InputError(
+            f"holdout must leave training images, got {recipe.holdout} of {len(labels)}"
+        )
+    order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(0))
+    kept, apart = order[recipe.holdout :].sort().values, order[: recipe.holdout]
+    held_out = {"validation": (images[apart], labels[apart]), "test": test}
+    return (images[kept], labels[kept]), held_out
+
+
+def _pair_split(data: Pairs, split: str) -> tuple[Tensor, Tensor, Tensor]:
+    pairs = data[split]
+    return pairs.premises, pairs.hypotheses, pairs.labels
+
+
+def _normalize(recipe: Recipe) -> nn.Module | None:
+    """C4 standardises every image itself, and the digits are kept as they are."""
+    return Normalize(CIFAR_MEAN, CIFAR_DEVIATION) if recipe.model in ("C1", "C2", "C3") else None
+
+
+def _augment(recipe: Recipe) -> crop_and_flip | None:
+    if recipe.augment == "none":
+        return None
+    return crop_and_flip(padding=4, mode="zero" if recipe.augment == "zero" else "reflect")
+
+
+def _adversarial(recipe: Recipe) -> Adversarial | None:
+    if not recipe.adversarial_share:
+        return None
+    return Adversarial(
+        share=recipe.adversarial_share,
+        epsilon=recipe.adversarial_epsilon,
+        window=recipe.adversarial_window,
+    )
+
+
+def _norm_batch_size(recipe: Recipe, case: Case) -> int | None:
+    if recipe.norm_batch_size is None:
+        return case.schedule.first_size
+    return recipe.norm_batch_size or None
+
+
+def _micro(recipe: Recipe, group: int) -> int | None:
+    size = recipe.micro_batch_size
+    if size is not None and size % group:
+        raise InputError(
+            f"micro_batch_size must be a multiple of {group}, the group of batch norm, got {size}"
+        )
+    return size
+
+
+def _precision(recipe: Recipe, device: torch.device) -> str:
+    if recipe.precision != "auto":
+        return recipe.precision
+    return "bf16" if device.type == "cuda" else "fp32"
+
+
+def _optimizer(recipe: Recipe, model: nn.Module, device: torch.device) -> torch.optim.Optimizer:
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    fused = device.type == "cuda"
+    if recipe.optimizer == "adam":
+        return torch.optim.Adam(trained, lr=1.0, weight_decay=recipe.weight_decay, fused=fused)
+    return torch.optim.SGD(
+        trained,
+        lr=1.0,
+        momentum=recipe.momentum,
+        nesterov=recipe.nesterov,
+        weight_decay=recipe.weight_decay,
+        fused=fused,
+    )
+
+
+def _snapshots(recipe: Recipe, plan: Plan) -> dict[int, int]:
+    if recipe.snapshot_epochs:
+        return snapshot_epochs(plan, recipe.snapshot_epochs)
+    return snapshot_updates(plan, recipe.snapshot_at)
+
+
+def _sample(task: Task) -> tuple[Any, ...]:
+    """Return the arguments of one forward pass, for initialisations that look at outputs."""
+    batch: Batch = next(iter(task.batches(0, 0)))
+    if not isinstance(task, ImageTask):
+        raise InputError("initialization must be one that needs no data for this model, got lsuv")
+    images = batch.inputs[0].float().cpu() / task.peak
+    normalize = None if task.normalize is None else task.normalize.cpu()
+    ready = images if normalize is None else normalize(images)
+    if normalize is not None:
+        normalize.to(batch.inputs[0].device)
+    return (ready,)

@@ -1,0 +1,157 @@
+"""A recipe: everything that decides a run, as one frozen value.
+
+A variant is a `dataclasses.replace`; the command line changes a field with ``--set field=value``.
+"""
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from typing import Any, get_type_hints
+
+from rebatch.errors import InputError, one_of, positive_int, positive_number
+from rebatch.rates import Rate, constant, parse_rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How one model is trained on one data set; times are in epochs."""
+
+    name: str
+    about: str
+    model: str
+    """The paper's code: C1-C4, I1, L1, L2, L1', L2', E1; or demo."""
+    data: str
+    schedules: tuple[str, ...]
+    """The schedules that the paper reports for it."""
+    epochs: int
+
+    baseline_batch_size: int
+    baseline_rate: Rate
+    cyclical_batch_size: int
+    """The base of every cycle."""
+    cyclical_rate: Rate
+
+    optimizer: str = "sgd"
+    momentum: float = 0.0
+    nesterov: bool = False
+    weight_decay: float = 0.0
+    clip: float | None = None
+    drop_last: bool = False
+    bptt: int = 35
+    dropout: float = 0.0
+    hidden: int = 0
+    """Units of a layer, where the model leaves a choice."""
+    shortcut: str = "B"
+    """C3 only: shortcuts by 1x1 convolution (B) or by subsampling (A)."""
+    form: str = "nyu-mll"
+    """E1 only: which ESIM, nyu-mll or chen."""
+    loss: str = "cross-entropy"
+    """Or squared-error, of the softmax (C4 only)."""
+    augment: str = "none"
+    """Crop and flip with zero or reflect padding, or none."""
+    initialization: str = "default"
+    norm_batch_size: int | None = None
+    """Samples that batch norm takes its statistics over; none: the base size; 0: the batch."""
+    adversarial_share: float = 0.0
+    adversarial_epsilon: float = 0.005
+    adversarial_window: float = 0.5
+    snapshot_at: str = "cycle-end"
+    snapshot_epochs: tuple[int, ...] = ()
+    """Numbers of finished epochs to take snapshots at instead: for a baseline."""
+    holdout: int = 0
+    """Training samples set apart for validation; tuning looks at these, never at the test set."""
+    train_split: str = "train"
+    held_out: tuple[tuple[str, str], ...] = ()
+    """E1 only: (name of the metric, split of the data set); the first picks the best epoch."""
+    precision: str = "auto"
+    """fp32, tf32, bf16; auto is bf16 on a GPU and fp32 on a CPU."""
+    micro_batch_size: int | None = None
+    log_every: int = 200
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "baseline_batch_size", "cyclical_batch_size", "bptt", "log_every"):
+            positive_int(name, getattr(self, name))
+        for name in ("momentum", "weight_decay", "dropout"):
+            positive_number(name, getattr(self, name), zero=True)
+        if self.clip is not None:
+            positive_number("clip", self.clip)
+        if self.micro_batch_size is not None:
+            positive_int("micro_batch_size", self.micro_batch_size)
+        one_of("optimizer", self.optimizer, ("sgd", "adam"))
+        one_of("augment", self.augment, ("none", "zero", "reflect"))
+        one_of("precision", self.precision, ("auto", "fp32", "tf32", "bf16"))
+        one_of("loss", self.loss, ("cross-entropy", "squared-error"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the recipe as JSON-ready values; rates become their text."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            name: repr(value) if isinstance(value, Rate) else value
+            for name, value in values.items()
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Recipe":
+        """Read what `to_dict` gave."""
+        try:
+            return cls(**{name: _converted(name, value) for name, value in values.items()})
+        except TypeError as error:
+            raise InputError(f"recipe must have the fields of a recipe, got {error}") from None
+
+
+def override(recipe: Recipe, settings: Iterable[str]) -> Recipe:
+    """Return the recipe with fields changed by ``field=value`` texts, checked by name and type.
+
+    >>> from rebatch.recipes import find
+    >>> override(find("c1-cifar10"), ["epochs=3", "weight_decay=1e-4"]).epochs
+    3
+    """
+    changes: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals:
+            raise InputError(f"--set must be field=value, got {setting!r}")
+        changes[name.strip()] = _read(name.strip(), text.strip())
+    return replace(recipe, **changes)
+
+
+def _read(name: str, text: str) -> object:
+    _kind(name)
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+        value = {"none": None, "true": True, "false": False}.get(text.lower(), text)
+    return _converted(name, value)
+
+
+def _converted(name: str, value: Any) -> Any:
+    """Return the value as the field's type has it, or say what the field wants."""
+    kind = _kind(name)
+    if kind is Rate and isinstance(value, str | int | float) and not isinstance(value, bool):
+        return parse_rate(value) if isinstance(value, str) else constant(value)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, list | tuple):
+        value = tuple(tuple(item) if isinstance(item, list) else item for item in value)
+    wanted = {str: str, int: int, float: float, bool: bool}.get(kind)
+    text = str(kind)
+    fits = {
+        "int | None": value is None or (isinstance(value, int) and not isinstance(value, bool)),
+        "float | None": value is None or isinstance(value, int | float),
+    }.get(text, isinstance(value, tuple | Rate))
+    if wanted is not None:
+        fits = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
+    if not fits:
+        shown = kind.__name__ if isinstance(kind, type) else text
+        raise InputError(f"{name} must be {shown}, got {value!r}")
+    return value
+
+
+def _kind(name: str) -> Any:
+    kinds = get_type_hints(Recipe)
+    if name not in kinds:
+        near = get_close_matches(name, kinds, n=1, cutoff=0.4)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise InputError(f"field must be one of the recipe's, got {name!r}{hint}")
+    return kinds[name]

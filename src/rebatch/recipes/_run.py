@@ -1,0 +1,165 @@
+"""One run: from a case to a finished folder."""
+
+import platform
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import rebatch
+from rebatch import Plan
+from rebatch.engine.ensemble import evaluate_snapshots
+from rebatch.engine.loop import Job, Record, Stopped, train
+from rebatch.engine.precision import autocast, choose_device
+from rebatch.engine.snapshots import list_snapshots
+from rebatch.engine.state import Progress
+from rebatch.errors import InputError, RunError
+from rebatch.recipes._build import Built, build
+from rebatch.recipes._case import Case
+from rebatch.records import (
+    FAILED,
+    FINISHED,
+    INTERRUPTED,
+    RUNNING,
+    RunFolder,
+    read_json,
+    write_json,
+)
+
+Listener = Callable[[Record], None]
+Watch = Callable[[Progress, float], None]
+
+
+def run(
+    case: Case,
+    *,
+    seed: int,
+    out: Path,
+    device: str = "auto",
+    data_root: Path | None = None,
+    overrides: Sequence[str] = (),
+    resume: bool = False,
+    checkpoint_every: float = 60.0,
+    listeners: Sequence[Listener] = (),
+    watch: Callable[[Plan], Watch] | None = None,
+) -> dict[str, Any]:
+    """Train a case into ``out`` and return its result; with ``resume`` go on where it stopped."""
+    folder = RunFolder(out)
+    described = describe(case, seed, overrides)
+    done = _take(folder, described, resume=resume)
+    if done is not None:
+        return done
+    going_on = resume and folder.checkpoint.exists()
+    chosen = choose_device(device)
+    built = build(case, seed=seed, device=chosen, data_root=data_root)
+    write_json(folder.run, {**described, **versions(chosen), "status": RUNNING})
+    job = Job(
+        built.learner,
+        built.plan,
+        case.rate_at,
+        folder,
+        snapshots=built.snapshots,
+        momentum=case.recipe.momentum,
+        log_every=case.recipe.log_every,
+        checkpoint_every=checkpoint_every,
+        listeners=listeners,
+    )
+    if watch is not None:
+        job.watch = watch(built.plan)
+    try:
+        progress = train(job, resume=going_on)
+    except BaseException as error:
+        stopped = isinstance(error, Stopped | KeyboardInterrupt)
+        folder.set_status(INTERRUPTED if stopped else FAILED, error=str(error))
+        raise
+    result = _result(described, built, progress, folder, chosen)
+    write_json(folder.result, result)
+    folder.set_status(FINISHED)
+    folder.checkpoint.unlink(missing_ok=True)
+    return result
+
+
+def describe(case: Case, seed: int, overrides: Sequence[str]) -> dict[str, Any]:
+    """Return what makes a run the same run, and its whole recipe."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed must be a whole number of at least 0, got {seed}")
+    return {
+        "recipe": case.recipe.name,
+        "schedule": case.code,
+        "seed": seed,
+        "variant": case.variant,
+        "overrides": sorted(overrides),
+        "settings": case.recipe.to_dict(),
+    }
+
+
+def versions(device: torch.device) -> dict[str, Any]:
+    """Return what the run was made with."""
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
+    return {
+        "device": str(device),
+        "device_name": name,
+        "rebatch": rebatch.__version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+
+
+def _take(folder: RunFolder, described: dict[str, Any], *, resume: bool) -> dict[str, Any] | None:
+    """Check that the folder is free, or holds this very run; return the result if it is done."""
+    if not folder.run.exists():
+        return None
+    found = read_json(folder.run)
+    if not resume:
+        raise InputError(f"out must be a folder without a run, or use --resume, got {folder.path}")
+    for name, value in described.items():
+        if _plain(found.get(name)) != _plain(value):
+            raise InputError(
+                f"out must hold the run to resume: its {name} is {_short(found.get(name))}, "
+                f"got {_short(value)}"
+            )
+    return read_json(folder.result) if folder.result.exists() else None
+
+
+def _plain(value: Any) -> Any:
+    """JSON knows no tuples."""
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return {key: _plain(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 60 else "another one"
+
+
+def _result(
+    described: dict[str, Any],
+    built: Built,
+    progress: Progress,
+    folder: RunFolder,
+    device: torch.device,
+) -> dict[str, Any]:
+    learner = built.learner
+    learner.model.eval()
+    context = autocast(learner.precision, learner.device)
+    final = learner.task.evaluate([learner.model], context)
+    snapshots = list_snapshots(folder.snapshots)
+    ensemble = None
+    if snapshots:
+        ensemble = evaluate_snapshots(learner.model, learner.task, snapshots, context)
+    identity = {name: described[name] for name in described if name != "settings"}
+    best = {**(progress.best or {}), "optimistic": learner.task.selects_by.startswith("test_")}
+    return {
+        **identity,
+        "updates": progress.update,
+        "seconds": round(progress.seconds, 1),
+        "device": versions(device)["device_name"],
+        "final": {**progress.train, **final},
+        "best": best,
+        "best_on_test": progress.extremes,
+        "ensemble": ensemble,
+    }

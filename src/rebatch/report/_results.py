@@ -1,0 +1,153 @@
+"""The page of results: a table and curves for every recipe that was run."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from rebatch.report._chart import Chart, Mark, Series
+from rebatch.report._page import Heading, Section, Text, page
+from rebatch.report._runs import Group, headline, read_groups, spread
+from rebatch.report._table import Cell, Table
+
+WORDS = {
+    "test_perplexity": "test perplexity",
+    "test_accuracy": "test accuracy, %",
+    "validation_accuracy": "validation accuracy, %",
+}
+COLUMNS = ("schedule", "final", "ensemble", "updates", "saved", "seeds")
+
+
+def results_page(root: Path, title: str = "Results") -> str:
+    """Return one self-contained page with the tables and curves of all runs below ``root``."""
+    sections: list[Section | Sequence[Section]] = []
+    for recipe, found in groupby(read_groups(root), key=lambda group: group.recipe):
+        sections += recipe_sections(recipe, list(found))
+    return page(title, sections)
+
+
+def recipe_sections(recipe: str, groups: Sequence[Group]) -> list[Section | Sequence[Section]]:
+    """Return heading, table and curves of one recipe."""
+    metric = headline(groups)
+    word = WORDS.get(metric, metric)
+    return [
+        Heading(recipe),
+        Text(verdict(groups, metric)),
+        Table(columns=COLUMNS, rows=table_rows(groups, metric), caption=f"{recipe}: {word}"),
+        [_curves(groups, metric, "update"), _curves(groups, metric, "epoch")],
+        [_curves(groups, "train_loss", "epoch"), _sizes(groups)],
+    ]
+
+
+def table_rows(groups: Sequence[Group], metric: str) -> list[list[Any]]:
+    """Return a line a schedule: figures over seeds, and updates against the baseline."""
+    baseline = next((group for group in groups if group.schedule == "BL"), None)
+    best = _best(groups, metric)
+    rows = []
+    for group in groups:
+        final = spread(group.values("final", metric))
+        fewer = "" if baseline in (None, group) else _fewer(group, baseline)
+        rows.append(
+            [
+                group.name,
+                Cell(final, "best", "the best final value") if group is best else final,
+                spread(group.values("ensemble", metric)),
+                group.updates,
+                fewer,
+                len(group.runs),
+            ]
+        )
+    return rows
+
+
+def verdict(groups: Sequence[Group], metric: str) -> str:
+    """Say in a sentence whether the best cycle beats the baseline, and by more than the spread."""
+    baseline = next((group for group in groups if group.schedule == "BL"), None)
+    others = [group for group in groups if group.schedule != "BL"]
+    if baseline is None or not others:
+        return ""
+    best = _best(others, metric)
+    gain = mean(best.values("final", metric)) - mean(baseline.values("final", metric))
+    gain = -gain if metric.endswith(("perplexity", "loss")) else gain
+    return (
+        f"The best schedule here, {best.name}, is {abs(gain):.2f} "
+        f"{'better' if gain > 0 else 'worse'} than the baseline ({WORDS.get(metric, metric)}; "
+        f"seed to seed the baseline spreads {_range(baseline, metric):.2f}) "
+        f"with {_fewer(best, baseline)} fewer updates."
+    )
+
+
+def _best(groups: Sequence[Group], metric: str) -> Group:
+    sign = -1 if metric.endswith(("perplexity", "loss")) else 1
+    return max(
+        groups, key=lambda group: sign * mean(group.values("final", metric) or [-sign * 1e9])
+    )
+
+
+def _range(group: Group, metric: str) -> float:
+    values = group.values("final", metric)
+    return max(values) - min(values)
+
+
+def _fewer(group: Group, baseline: Group | None) -> str:
+    assert baseline is not None
+    return f"{100 * (1 - group.updates / baseline.updates):.0f} %"
+
+
+def _curves(groups: Sequence[Group], metric: str, against: str) -> Chart:
+    word = WORDS.get(metric, metric.replace("_", " "))
+    return Chart(
+        title=f"{word.capitalize()} by {against}",
+        x_label=f"{against}s" if against == "update" else "epochs finished",
+        y_label=word,
+        series=[_series(group, metric, against) for group in groups],
+        marks=_cycle_marks(groups, against),
+    )
+
+
+def _series(group: Group, metric: str, against: str) -> Series:
+    """Return the mean over seeds with the range between the lowest and the highest."""
+    lines = [run.epochs for run in group.runs]
+    columns = list(zip(*lines, strict=False))
+    values = [[line.get(metric) for line in column] for column in columns]
+    known = [[value for value in column if value is not None] for column in values]
+    return Series(
+        name=group.name,
+        x=[
+            column[0]["update"] if against == "update" else column[0]["epoch"] + 1
+            for column in columns
+        ],
+        y=[mean(column) if column else None for column in known],
+        low=[min(column, default=None) for column in known],
+        high=[max(column, default=None) for column in known],
+    )
+
+
+def _cycle_marks(groups: Sequence[Group], against: str) -> list[Mark]:
+    marks = []
+    for group in groups:
+        lines = group.runs[0].epochs
+        for before, after in zip(lines, lines[1:], strict=False):
+            if after["cycle"] != before["cycle"]:
+                at = before["update"] if against == "update" else before["epoch"] + 1
+                marks.append(Mark(at=at, label="cycle ends", series=group.name))
+    return marks
+
+
+def _sizes(groups: Sequence[Group]) -> Chart:
+    return Chart(
+        title="Batch size by epoch",
+        x_label="epoch",
+        y_label="batch size",
+        series=[
+            Series(
+                name=group.name,
+                x=[line["epoch"] for line in group.runs[0].epochs],
+                y=[line["batch_size"] for line in group.runs[0].epochs],
+                step=True,
+            )
+            for group in groups
+        ],
+        log=True,
+    )
