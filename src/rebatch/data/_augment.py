@@ -77,13 +77,10 @@ class crop_and_flip:
         height = images.shape[-2]
         rows, columns = prepared[:, :height], prepared[:, height:]
         pixels = (rows.unsqueeze(2) + columns.unsqueeze(1)).flatten(1).unsqueeze(1)
-        outside = pixels < 0 if self.mode == "zero" else None
-        if outside is not None:
-            pixels = pixels.clamp(min=0)
-        index = pixels.expand(-1, images.shape[1], -1)
-        cropped = images.flatten(2).gather(2, index)
-        if outside is not None:
-            cropped.masked_fill_(outside, 0)
+        if self.mode == "reflect":
+            cropped = _gathered(images, pixels)
+        else:
+            cropped = _gathered(images, pixels.clamp(min=0)).masked_fill_(pixels < 0, 0)
         return cropped.view(images.shape)
 
     def _read(self, position: Tensor, size: int) -> Tensor:
@@ -116,3 +113,7 @@ class Normalize(nn.Module):
         """Return the normalised images."""
         scaled = images if images.is_floating_point() else images / 255
         return (scaled - self.mean) / self.std
+
+
+def _gathered(images: Tensor, pixels: Tensor) -> Tensor:
+    return images.flatten(2).gather(2, pixels.expand(-1, images.shape[1], -1))
