@@ -205,7 +205,7 @@ def test_every_sample_comes_exactly_once_over_all_ranks_from_any_stop_on(
 def test_memory_is_read_twice_as_fast_as_through_a_dataloader():
     images = torch.randint(256, (4_000, 3, 32, 32), dtype=torch.uint8)
     labels = torch.arange(4_000)
-    plan = planned((128,), examples=4_000, epochs=100)
+    plan = planned((128,), examples=4_000, epochs=1)
     ours = TensorLoader((images, labels), plan)
     theirs = DataLoader(TensorDataset(images, labels), batch_size=128, shuffle=True)
     assert fastest(theirs) > 2 * fastest(ours)
@@ -213,7 +213,7 @@ def test_memory_is_read_twice_as_fast_as_through_a_dataloader():
 
 def fastest(batches):
     seconds = []
-    for _ in range(2):
+    for _ in range(5):
         start = time.perf_counter()
         for _ in batches:
             pass
