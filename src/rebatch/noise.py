@@ -17,7 +17,8 @@ def noise_scale(
     >>> noise_scale(0.5, 10, 100, momentum=0.5, exact=True)
     9.0
     """
-    return _effective(rate, momentum) * _batches(batch_size, examples, exact)
+    positive_number("rate", rate, zero=True)
+    return rate / (1 - _checked(momentum)) * _batches(batch_size, examples, exact)
 
 
 def batch_size_for(
@@ -30,7 +31,8 @@ def batch_size_for(
     """
     positive_number("noise", noise, zero=exact)
     positive_number("examples", examples)
-    return examples / (noise / _effective(rate, momentum) + exact)
+    effective = positive_number("rate", rate) / (1 - _checked(momentum))
+    return examples / (noise / effective + exact)
 
 
 def rate_for(
@@ -46,10 +48,6 @@ def rate_for(
     if not batches:
         raise InputError(f"batch_size must be below the {examples} examples, got {batch_size}")
     return noise * (1 - _checked(momentum)) / batches
-
-
-def _effective(rate: float, momentum: float) -> float:
-    return positive_number("rate", rate) / (1 - _checked(momentum))
 
 
 def _checked(momentum: float) -> float:
