@@ -1,0 +1,86 @@
+"""A table of a page: numbers to the right, cells that stand out, and the whole as CSV."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Literal
+
+from rebatch.report._values import Value, csv_link, csv_text, written
+
+_NUMBER = re.compile(r"[-−+±<>~≈]?\s*[\d.](?!.*, )")
+"""A text that starts like a number, and is no list of them."""
+
+LONG = 40
+"""A text with more characters than this may be broken over lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A value that stands out: the best of its column, or one to look at."""
+
+    value: Value
+    tone: Literal["best", "warn", "quiet", ""] = ""
+    note: str = ""
+    """Why it stands out: read aloud, and shown when the pointer rests on it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Rows under named columns; a column of numbers is set to the right."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Value | Cell]]
+    caption: str = ""
+    download: bool | str = True
+    """Whether a link saves it as CSV, or the name of that file."""
+
+    def html(self) -> str:
+        """Return the table as HTML."""
+        right = [self._is_number(index) for index in range(len(self.columns))]
+        head = "".join(
+            f'<th scope="col"{_align(number)}>{escape(name)}</th>'
+            for name, number in zip(self.columns, right, strict=True)
+        )
+        body = "".join(f"<tr>{_row(row, right)}</tr>" for row in self.rows)
+        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
+        label = escape(self.caption or ", ".join(self.columns))
+        return (
+            f'<div class="table" tabindex="0" role="region" aria-label="{label}"><table>{caption}'
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{self._link()}"
+        )
+
+    def _is_number(self, index: int) -> bool:
+        texts = [written(_plain(row[index])) for row in self.rows]
+        filled = [text for text in texts if text not in ("", "-", "–", "—") and text[0] != "…"]
+        return bool(filled) and all(_NUMBER.match(text) for text in filled)
+
+    def _link(self) -> str:
+        if not self.download:
+            return ""
+        name = self.download if isinstance(self.download, str) else "table.csv"
+        plain = [[_plain(cell) for cell in row] for row in self.rows]
+        return f'<p class="save">{csv_link(name, csv_text(self.columns, plain), "CSV")}</p>'
+
+
+def _plain(cell: Value | Cell) -> Value:
+    return cell.value if isinstance(cell, Cell) else cell
+
+
+def _align(number: bool, *more: str) -> str:
+    classes = " ".join(name for name in ("n" if number else "", *more) if name)
+    return f' class="{classes}"' if classes else ""
+
+
+def _row(row: Sequence[Value | Cell], right: Sequence[bool]) -> str:
+    cells = (cell if isinstance(cell, Cell) else Cell(cell) for cell in row)
+    return "".join(_cell(cell, number) for cell, number in zip(cells, right, strict=True))
+
+
+def _cell(cell: Cell, number: bool) -> str:
+    text = written(cell.value)
+    said = cell.note or ("best" if cell.tone == "best" else "")
+    title = f' title="{escape(cell.note)}"' if cell.note else ""
+    aloud = f'<span class="hidden"> ({escape(said)})</span>' if said else ""
+    align = _align(number, cell.tone, "long" if len(text) > LONG else "")
+    return f"<td{align}{title}>{escape(text)}{aloud}</td>"
