@@ -1,0 +1,187 @@
+"""``rebatch plan``: what a schedule costs and when its cycles end, before any training."""
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from rebatch._plan import Plan, baseline
+from rebatch._plan import plan as make_plan
+from rebatch.errors import InputError, positive_int
+from rebatch.schedules import Clock, parse
+from rebatch.schedules._thresholds import SUFFIXES
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+GALLERY = ("CBS-5", "CBS-5-A", "CBS-5-T", "CBS-1", "CBS-1-A", "CBS-1-T")
+"""The three shapes of the paper in a wide and a narrow form.  Its figure 1 shows six schedules
+that start at 10 and does not name them."""
+GALLERY_BASE, GALLERY_EPOCHS = 10, 60
+PENN_TREEBANK = {"tokens": 929_589, "bptt": 35}
+PICTURES = (".png", ".svg", ".html")
+
+_DESCRIPTION = """\
+Show what a batch-size schedule will do before training with it: the rows of the plan,
+how many updates it takes, when its cycles end, and what it saves against a constant batch size.
+
+CODE is one of
+  BL, CBS-k, CBS-k-n, each CBS also with -A or -T    the paper's codes; they need --base
+  "0:768 250B:1536"                                  thresholds, in samples unless --clock says
+  "linear(8, 64, length=5)"                          a call of any shape of rebatch
+"""
+_EPILOG = """\
+examples:
+  rebatch plan CBS-5-3-A --base 128 --epochs 90 --examples 50000
+  rebatch plan CBS-10 --base 10 --epochs 39 --tokens 929589 --bptt 35 --baseline 20
+  rebatch plan BL CBS-5 CBS-5-A CBS-5-T --base 10 --epochs 60 --examples 60000
+  rebatch plan "0:768 250B:1536" --samples 500B
+  rebatch plan CBS-5 --base 10 --epochs 40 --examples 50000 --plot plan.html
+  rebatch plan --gallery --plot gallery.svg
+
+Numbers may end in K, M, B or T.
+"""
+
+
+def register(commands: "Commands") -> None:
+    """Add ``rebatch plan`` to the command line."""
+    parser = commands.add_parser(
+        "plan",
+        help="the plan of a schedule as a table, as JSON, as a picture",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("codes", metavar="CODE", nargs="*", help="one or more schedules")
+    _add_schedule(parser)
+    _add_data(parser)
+    _add_output(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Make the plans, write the picture if one is wanted, and print them."""
+    if arguments.plot is not None:
+        _check_plot(arguments.plot)
+    plans = _plans(arguments)
+    size = _whole("baseline", arguments.baseline)
+    for made in plans:
+        baseline(made, size)
+    if arguments.plot is not None:
+        _plot(plans, size, arguments.plot)
+    _print(plans, size, arguments)
+    for note in dict.fromkeys(note for made in plans for note in made.notes):
+        print(f"rebatch: note: {note}", file=sys.stderr)
+
+
+def _add_schedule(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("schedule")
+    group.add_argument("--base", metavar="B", help="batch size of the first step")
+    group.add_argument(
+        "--clock", metavar="C", help="what the schedule counts: epochs, updates, samples or tokens"
+    )
+    group.add_argument(
+        "--gallery", action="store_true", help="the paper's shapes, with nothing else to say"
+    )
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    data = parser.add_argument_group("data")
+    data.add_argument("--examples", metavar="N", help="examples in an epoch")
+    data.add_argument("--tokens", metavar="T", help="or: tokens in an epoch, read in columns")
+    data.add_argument("--bptt", metavar="L", help="with --tokens: length of a segment, often 35")
+    data.add_argument("--drop-last", action="store_true", help="leave out the short last batch")
+    data.add_argument(
+        "--tokens-per-example", metavar="L", help="for a schedule that counts tokens of examples"
+    )
+    length = parser.add_argument_group("length of training (one of these)")
+    for name, letter in (("epochs", "E"), ("updates", "U"), ("samples", "S")):
+        length.add_argument(f"--{name}", metavar=letter)
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--baseline", metavar="B0", help="batch size to compare the cost with (default: the base)"
+    )
+    group.add_argument("--json", action="store_true", help="print the plan as JSON")
+    group.add_argument("--plot", metavar="FILE", help="also draw it: .png, .svg or .html")
+
+
+def _plans(arguments: argparse.Namespace) -> list[Plan]:
+    if arguments.gallery:
+        _set_gallery(arguments)
+    if not arguments.codes:
+        raise InputError("schedule must be given, as a code such as CBS-5, got none")
+    base = _whole("base", arguments.base)
+    clock = cast(Clock | None, arguments.clock)
+    schedules = [parse(code, base, clock=clock) for code in arguments.codes]
+    names = ("epochs", "updates", "samples", "examples", "tokens", "bptt", "tokens_per_example")
+    numbers = {name: _whole(name, getattr(arguments, name)) for name in names}
+    return [make_plan(schedule, drop_last=arguments.drop_last, **numbers) for schedule in schedules]
+
+
+def _set_gallery(arguments: argparse.Namespace) -> None:
+    """Fill in what the gallery does not need to be told: base 10, 60 epochs, Penn Treebank."""
+    if arguments.codes:
+        raise InputError(f"schedule must not be given with --gallery, got {arguments.codes[0]!r}")
+    arguments.codes = list(GALLERY)
+    arguments.base = arguments.base or str(GALLERY_BASE)
+    if not (arguments.epochs or arguments.updates or arguments.samples):
+        arguments.epochs = str(GALLERY_EPOCHS)
+    if not (arguments.examples or arguments.tokens):
+        arguments.tokens = str(PENN_TREEBANK["tokens"])
+        arguments.bptt = arguments.bptt or str(PENN_TREEBANK["bptt"])
+
+
+def _whole(name: str, text: str | None) -> int | None:
+    """Read a whole number above 0, with K, M, B or T after it if wanted."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"([+-]?\d[\d_]*)([KMBT]?)", text.strip(), re.IGNORECASE)
+    value: object = text
+    with suppress(ValueError):
+        value = int(found[1]) * SUFFIXES.get(found[2].upper(), 1) if found else float(text)
+    return positive_int(name, value)
+
+
+def _check_plot(path: str) -> None:
+    if Path(path).suffix.lower() not in PICTURES:
+        raise InputError(f"plot must end in {', '.join(PICTURES)}, got {path!r}")
+    if not os.path.isdir(Path(path).parent):
+        raise InputError(f"plot must lie in a folder that exists, got {path!r}")
+
+
+def _plot(plans: Sequence[Plan], baseline_size: int | None, path: str) -> None:
+    from rebatch.report import write
+
+    suffix = Path(path).suffix.lower()
+    if suffix == ".html":
+        from rebatch.report._plan_page import plan_page
+
+        write(path, plan_page(plans, baseline_size))
+    else:
+        from rebatch.report._figure import picture
+
+        write(path, picture(plans, suffix.removeprefix(".")))
+
+
+def _print(plans: Sequence[Plan], size: int | None, arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        import json
+
+        values = [made.to_dict() for made in plans]
+        print(json.dumps(values if len(values) > 1 else values[0], indent=2))
+        return
+    from rich.console import Console
+
+    from rebatch.report._plan_text import show
+
+    console = Console(highlight=False)
+    show(console, plans, size)
+    if arguments.plot is not None:
+        print(f"wrote {arguments.plot}")
