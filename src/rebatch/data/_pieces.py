@@ -40,7 +40,7 @@ def pieces(
     [([0, 1], 0.4, False), ([2, 3], 0.4, False), ([4], 0.2, True)]
     """
     paired = _paired(sampler, loader)
-    return paired if tokens is None else by_tokens(paired, tokens, sampler.share.world_size)
+    return paired if tokens is None else by_tokens(paired, tokens, sampler)
 
 
 def planned_pieces(sampler: PlannedBatchSampler) -> Iterator[Piece]:
@@ -51,19 +51,17 @@ def planned_pieces(sampler: PlannedBatchSampler) -> Iterator[Piece]:
 
 
 def by_tokens(
-    paired: Iterable[tuple[Piece, Batch]], tokens: Callable[[Batch], int], world_size: int
+    paired: Iterable[tuple[Piece, Batch]],
+    tokens: Callable[[Batch], int],
+    sampler: PlannedBatchSampler | PlannedStream,
 ) -> Iterator[tuple[Piece, Batch]]:
     """Weight pieces by their tokens instead of their samples, one update at a time."""
-    if world_size > 1 and not (distributed.is_available() and distributed.is_initialized()):
-        raise InputError(
-            f"tokens must be counted over all ranks: initialise torch.distributed, "
-            f"got a world size of {world_size} without it"
-        )
     held: list[tuple[Piece, Batch, int]] = []
     for piece, batch in paired:
         held.append((piece, batch, tokens(batch) if piece.samples else 0))
         if piece.last:
-            yield from _weighted(held, world_size)
+            # Only now: Accelerate tells a sampler its rank when it starts to draw.
+            yield from _weighted(held, sampler.share.world_size)
             held = []
 
 
@@ -78,6 +76,11 @@ def _weighted(
 def _over_ranks(count: int, world_size: int) -> int:
     if world_size == 1:
         return count
+    if not (distributed.is_available() and distributed.is_initialized()):
+        raise InputError(
+            f"tokens must be counted over all ranks: initialise torch.distributed, "
+            f"got a world size of {world_size} without it"
+        )
     device = "cuda" if distributed.get_backend() == "nccl" else "cpu"
     total = torch.tensor(count, device=device)
     distributed.all_reduce(total)

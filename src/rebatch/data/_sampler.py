@@ -1,6 +1,8 @@
 """Batches of changing size for torch's own `DataLoader`, cut as the plan says."""
 
+import sys
 from collections.abc import Collection, Iterator, Sized
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from torch.utils.data import Sampler
 from rebatch._amount import Tokens
 from rebatch._plan import Plan
 from rebatch.data._cut import Share, count_pieces, walk
+from rebatch.data._deal import dealt_by
 from rebatch.data._feed import Feed
 from rebatch.data._order import drawn, epoch_order
 from rebatch.errors import InputError, positive_int
@@ -81,12 +84,13 @@ class PlannedBatchSampler(Feed, Sampler[list[Any]]):
 
     def __len__(self) -> int:
         """Return how many lists the next iteration gives: pieces, where there are micro-batches."""
-        return count_pieces(self.plan, self.share, self.epoch, self.updates_before)
+        share = self._asked_by(sys._getframe(1))
+        return count_pieces(self.plan, share, self.epoch, self.updates_before)
 
     def __iter__(self) -> Iterator[list[Any]]:
         """Give the lists of indices from the position to the end of the epoch."""
         self._start()
-        return self._lists(self.epoch, self._first)
+        return self._lists(self.epoch, self._first, self._asked_by(sys._getframe(1)))
 
     def _identity(self) -> dict[str, Any]:
         order = "shuffled" if self.shuffle else "in order"
@@ -101,12 +105,19 @@ class PlannedBatchSampler(Feed, Sampler[list[Any]]):
             return epoch_order(self.plan.examples, self.seed, epoch).numpy()
         return np.arange(self.plan.examples)
 
-    def _lists(self, epoch: int, done: int) -> Iterator[list[Any]]:
+    def _asked_by(self, caller: FrameType) -> Share:
+        """Return whose lists to give: this rank's, or those of all ranks for Accelerate to deal."""
+        if (deal := dealt_by(caller, self.share)) is None:
+            return self.share
+        self.share = deal.of_rank(deal.rank)
+        return deal
+
+    def _lists(self, epoch: int, done: int, share: Share) -> Iterator[list[Any]]:
         order, size = self._order(epoch), 0
         for _, begin, end in walk(self.plan, epoch, done):
             if size != end - begin:
                 size = end - begin
-                *spans, last = self.share.spans(size)
+                *spans, last = share.spans(size)
             for start, stop in spans:
                 yield _filled(order, begin, start, stop)
             self._drawn += 1
