@@ -83,7 +83,7 @@ class Smooth(Schedule):
         if end < math.inf:
             ahead = range(start + 1, math.ceil(end))
             end = start + 1 + bisect_left(ahead, True, key=lambda unit: self._size(unit) != size)
-        return Stair(size, end, cycle, ends_cycle=end >= cycle_end)
+        return Stair(size, end, cycle, ends_cycle=end == cycle_end < math.inf)
 
     def _size(self, position: int) -> int:
         return max(1, round(self.value(position)))
