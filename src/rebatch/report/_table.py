@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Literal
 
+from rebatch.errors import InputError
 from rebatch.report._values import Value, csv_link, csv_text, written
 
 _NUMBER = re.compile(r"[-−+±<>~≈]?\s*[\d.](?!.*, )")
@@ -34,6 +35,12 @@ class Table:
     caption: str = ""
     download: bool | str = True
     """Whether a link saves it as CSV, or the name of that file."""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                rule = f"have a cell for each of {len(self.columns)} columns"
+                raise InputError(f"row must {rule}, got {len(row)}")
 
     def html(self) -> str:
         """Return the table as HTML."""

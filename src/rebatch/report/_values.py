@@ -21,7 +21,7 @@ def written(value: Value) -> str:
     if isinstance(value, float):
         whole = value.is_integer() and abs(value) < 1e15
         return f"{value:,.0f}" if whole else f"{value:.6g}"
-    return f"{value:,}" if isinstance(value, int) else value
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Value]]) -> str:
@@ -49,5 +49,5 @@ def csv_link(name: str, text: str, label: str) -> str:
 
 def json_block(value: object) -> str:
     """Return JSON that can stand inside a script element, whatever its texts hold."""
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"), default=float)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
