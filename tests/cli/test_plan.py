@@ -229,6 +229,13 @@ def test_a_picture_that_cannot_be_written_is_one_line(capsys, tmp_path):
     assert err == f"rebatch: could not write {tmp_path}/a.html: Is a directory\n"
 
 
+def test_a_baseline_that_cannot_train_is_refused_before_anything_is_printed(capsys):
+    arguments = ["--base", "10", "--epochs", "2", "--examples", "100", "--drop-last"]
+    code, out, err = run(capsys, "BL", *arguments, "--baseline", "200")
+    assert (code, out) == (2, "")
+    assert err.startswith("rebatch: batch size must leave at least one update in an epoch of 100")
+
+
 def test_the_help_teaches_the_codes(capsys):
     with pytest.raises(SystemExit) as left:
         main(["plan", "--help"])

@@ -69,8 +69,8 @@ def run(arguments: argparse.Namespace) -> None:
         _check_plot(arguments.plot)
     plans = _plans(arguments)
     size = _whole("baseline", arguments.baseline)
-    for made in plans:
-        baseline(made, size)
+    for made in plans if size or not arguments.json else ():
+        baseline(made, size)  # what cannot be compared is refused before anything is printed
     if arguments.plot is not None:
         _plot(plans, size, arguments.plot)
     _print(plans, size, arguments)
