@@ -12,30 +12,31 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from rebatch.errors import InputError, RunError
 
 FINISHED, RUNNING, INTERRUPTED, FAILED = "finished", "running", "interrupted", "failed"
 
 
-def write_bytes(path: Path, data: bytes) -> None:
+def write_bytes(path: Path, data: bytes | memoryview) -> None:
     """Write a whole file so that it is there complete, or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        if isinstance(error, OSError):
-            raise RunError(f"{path} could not be written: {error.strerror or error}") from error
-        raise
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise RunError(f"{path} could not be written: {error.strerror or error}") from error
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
@@ -62,12 +63,22 @@ class LineLog:
     def __init__(self, path: Path, *, keep: int = 0) -> None:
         """Open the log, cut back to its first ``keep`` bytes."""
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             self._file = open(path, "ab")  # noqa: SIM115
-            self._file.truncate(min(keep, path.stat().st_size))
+            if self.length > keep:
+                self._file.truncate(keep)
         except OSError as error:
             raise RunError(f"{path} could not be opened: {error.strerror}") from error
+        if self.length < keep:
+            raise RunError(f"{path} must have at least {keep} bytes to go on, got {self.length}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with contextlib.suppress(OSError):  # what could not be written has been said already
+            self._file.close()
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Append one record."""
@@ -81,11 +92,6 @@ class LineLog:
     def length(self) -> int:
         """Bytes written so far."""
         return self.path.stat().st_size
-
-    def close(self) -> None:
-        """Close the file."""
-        with contextlib.suppress(OSError):
-            self._file.close()
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:

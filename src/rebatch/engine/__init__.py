@@ -1,1 +1,1 @@
-"""."""
+"""Training: the update, the loop, evaluation, snapshots, ensembles, checkpoints."""

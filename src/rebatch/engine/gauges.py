@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
 class NoiseSample(NamedTuple):
@@ -58,7 +58,41 @@ class GradientNoise:
         return max(0.0, self.variance / self.signal)
 
 
+class MicroGradients:
+    """The gradients of an update's micro-batches, kept apart to see the norm of each."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._model = model
+        self._sums: dict[nn.Parameter, Tensor] = {}
+        self._norms: list[Tensor] = []
+        self._sizes: list[int] = []
+
+    def take(self, size: int, share: float) -> None:
+        """Take away the gradient of a micro-batch, whose loss was weighted by ``share``."""
+        own = {p: p.grad for p in self._model.parameters() if p.grad is not None}
+        self._norms.append(squared_norm(list(own.values())) / share**2)
+        self._sizes.append(size)
+        for parameter, gradient in own.items():
+            known = self._sums.get(parameter)
+            self._sums[parameter] = gradient if known is None else known.add_(gradient)
+            parameter.grad = None
+
+    def put_back(self) -> None:
+        """Give the parameters the gradient of the whole update."""
+        for parameter, gradient in self._sums.items():
+            parameter.grad = gradient
+
+    def sample(self, norm: Tensor) -> NoiseSample:
+        """Return the norms of the update, given that of its whole gradient.
+
+        With micro-batches of different sizes the small size is their harmonic mean, because the
+        expected squared norm of a gradient is |G|² + tr(Σ)/b.
+        """
+        harmonic = len(self._sizes) / sum(1 / size for size in self._sizes)
+        small = float(torch.stack(self._norms).mean())
+        return NoiseSample(harmonic, small, float(sum(self._sizes)), float(norm) ** 2)
+
+
 def squared_norm(gradients: Sequence[Tensor]) -> Tensor:
-    """Return the squared norm of all gradients together, in fp32."""
-    norms = torch._foreach_norm([gradient.float() for gradient in gradients])
-    return torch.stack(list(norms)).square().sum()
+    """Return the squared norm of all gradients together."""
+    return torch.stack(torch._foreach_norm(list(gradients))).square().sum()

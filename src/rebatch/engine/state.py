@@ -1,5 +1,6 @@
 """Where a run stands: small values that a checkpoint keeps beside the weights."""
 
+import math
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -7,6 +8,7 @@ import torch
 from torch import Tensor
 
 from rebatch.engine.gauges import GradientNoise
+from rebatch.engine.learner import Outcome
 from rebatch.engine.task import Memory, lower_is_better
 
 
@@ -21,10 +23,23 @@ class Tally:
     clipped: Tensor | float = 0.0
     norm: Tensor | float = 0.0
 
+    def add(self, outcome: Outcome, samples: int, clip: float | None) -> None:
+        """Take in one update, without reading anything from the device."""
+        self.loss = self.loss + outcome.loss * samples
+        self.norm = self.norm + outcome.norm
+        if outcome.correct is not None:
+            self.correct = self.correct + outcome.correct
+        if clip is not None:
+            self.clipped = self.clipped + (outcome.norm > clip)
+        self.samples += samples
+        self.updates += 1
+
+    def is_finite(self) -> bool:
+        """Tell whether losses and gradients were numbers so far; this waits for the device."""
+        return math.isfinite(float(self.loss + self.norm))
+
     def figures(self, *, counts_correct: bool) -> dict[str, float]:
         """Return the means as metrics."""
-        if not self.updates:
-            return {}
         figures = {
             "train_loss": float(self.loss) / self.samples,
             "gradient_norm": float(self.norm) / self.updates,
@@ -48,8 +63,8 @@ class Progress:
     log_length: int = 0
     history: list[float] = field(default_factory=list)
     """The metric that selects, epoch by epoch."""
-    train: dict[str, float] = field(default_factory=dict)
-    """Training figures of the last finished epoch."""
+    final: dict[str, float] = field(default_factory=dict)
+    """The figures of the last finished epoch."""
     best: dict[str, Any] | None = None
     extremes: dict[str, float] = field(default_factory=dict)
     """The best value each test metric ever had: optimistic, since the test set picked it."""
@@ -57,8 +72,22 @@ class Progress:
     noise: GradientNoise = field(default_factory=GradientNoise)
     memory: Memory = None
 
+    def begin(self, epoch: int) -> None:
+        """Go to an epoch; the one that is under way goes on."""
+        if epoch != self.epoch:
+            self.epoch, self.done, self.tally, self.memory = epoch, 0, Tally(), None
+
+    def add(self, outcome: Outcome, samples: int, clip: float | None) -> None:
+        """Take in a finished update."""
+        self.tally.add(outcome, samples, clip)
+        self.noise.add(outcome.noise)
+        self.memory = outcome.memory
+        self.done += 1
+        self.update += 1
+
     def judge(self, figures: dict[str, float], metric: str) -> None:
         """Take in the figures of a finished epoch: history, best so far, extremes."""
+        self.final = figures
         value = figures[metric]
         self.history.append(value)
         if self.best is None or better(value, float(self.best[metric]), metric):

@@ -4,10 +4,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
+import torch
 from torch import Tensor, nn
 
 Memory = tuple[Tensor, ...] | None
-"""What a model carries from one update to the next: the hidden state of an LSTM, or nothing."""
+"""What a model carries from one update to the next: an LSTM's hidden state, columns along
+dimension 1; or nothing."""
 
 
 class Batch(NamedTuple):
@@ -63,21 +65,34 @@ def count(batch: Batch, dim: int) -> int:
     return batch.targets.shape[dim]
 
 
-def split(batch: Batch, dim: int, size: int | None) -> list[Batch]:
-    """Cut a batch into micro-batches of at most ``size`` samples, in order."""
+def split(batch: Batch, memory: Memory, dim: int, size: int) -> list[tuple[Batch, Memory]]:
+    """Cut a batch into micro-batches of at most ``size`` samples, each with its own memory."""
     total = count(batch, dim)
-    if size is None or size >= total:
-        return [batch]
+    if size >= total:
+        return [(batch, memory)]
     return [
-        batch._replace(
-            inputs=tuple(
-                tensor.narrow(dim, start, min(size, total - start)) for tensor in batch.inputs
-            ),
-            targets=batch.targets.narrow(dim, start, min(size, total - start)),
-            first=batch.first + start,
-        )
+        _part(batch, memory, dim, start, min(size, total - start))
         for start in range(0, total, size)
     ]
+
+
+def _part(batch: Batch, memory: Memory, dim: int, start: int, length: int) -> tuple[Batch, Memory]:
+    part = batch._replace(
+        inputs=tuple(tensor.narrow(dim, start, length) for tensor in batch.inputs),
+        targets=batch.targets.narrow(dim, start, length),
+        first=batch.first + start,
+    )
+    if memory is None:
+        return part, None
+    return part, tuple(tensor.narrow(1, start, length) for tensor in memory)
+
+
+def joined(memories: Sequence[Memory]) -> Memory:
+    """Put the memories of micro-batches side by side again, cut off from their history."""
+    known = [memory for memory in memories if memory is not None]
+    if not known:
+        return None
+    return tuple(torch.cat(tensors, dim=1).detach() for tensors in zip(*known, strict=True))
 
 
 def lower_is_better(metric: str) -> bool:

@@ -4,9 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rebatch import Plan, Schedule, constant, parse
+from rebatch import Plan, Schedule, constant, parse, rates
 from rebatch import plan as make_plan
-from rebatch import rates
 from rebatch.errors import InputError
 from rebatch.rates import Rate
 from rebatch.recipes._recipe import Recipe

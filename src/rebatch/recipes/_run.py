@@ -2,7 +2,8 @@
 
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ import torch
 import rebatch
 from rebatch import Plan
 from rebatch.engine.ensemble import evaluate_snapshots
-from rebatch.engine.loop import Job, Record, Stopped, train
+from rebatch.engine.job import Job, Listener, Watch
+from rebatch.engine.loop import train
 from rebatch.engine.precision import autocast, choose_device
 from rebatch.engine.snapshots import list_snapshots
 from rebatch.engine.state import Progress
-from rebatch.errors import InputError, RunError
+from rebatch.engine.stopping import Stopped
+from rebatch.errors import InputError, RunError, positive_int
 from rebatch.recipes._build import Built, build
 from rebatch.recipes._case import Case
 from rebatch.records import (
@@ -27,9 +30,6 @@ from rebatch.records import (
     read_json,
     write_json,
 )
-
-Listener = Callable[[Record], None]
-Watch = Callable[[Progress, float], None]
 
 
 def run(
@@ -68,27 +68,35 @@ def run(
     )
     if watch is not None:
         job.watch = watch(built.plan)
-    try:
+    with _status_kept(folder):
         progress = train(job, resume=going_on)
-    except BaseException as error:
-        stopped = isinstance(error, Stopped | KeyboardInterrupt)
-        folder.set_status(INTERRUPTED if stopped else FAILED, error=str(error))
-        raise
-    result = _result(described, built, progress, folder, chosen)
-    write_json(folder.result, result)
+        result = _result(described, built, progress, folder, chosen)
+        write_json(folder.result, result)
     folder.set_status(FINISHED)
     folder.checkpoint.unlink(missing_ok=True)
     return result
 
 
+@contextmanager
+def _status_kept(folder: RunFolder) -> Iterator[None]:
+    """Write down how a run ends that does not finish."""
+    try:
+        yield
+    except BaseException as error:
+        stopped = isinstance(error, Stopped | KeyboardInterrupt)
+        with suppress(RunError):  # where the disk is full, what failed first is worth more
+            folder.set_status(INTERRUPTED if stopped else FAILED, error=str(error))
+        if isinstance(error, torch.cuda.OutOfMemoryError):
+            raise RunError(f"memory does not suffice: {error}") from error
+        raise
+
+
 def describe(case: Case, seed: int, overrides: Sequence[str]) -> dict[str, Any]:
     """Return what makes a run the same run, and its whole recipe."""
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise InputError(f"seed must be a whole number of at least 0, got {seed}")
     return {
         "recipe": case.recipe.name,
         "schedule": case.code,
-        "seed": seed,
+        "seed": positive_int("seed", seed, at_least=0),
         "variant": case.variant,
         "overrides": sorted(overrides),
         "settings": case.recipe.to_dict(),
@@ -144,12 +152,10 @@ def _result(
     device: torch.device,
 ) -> dict[str, Any]:
     learner = built.learner
-    learner.model.eval()
-    context = autocast(learner.precision, learner.device)
-    final = learner.task.evaluate([learner.model], context)
     snapshots = list_snapshots(folder.snapshots)
     ensemble = None
     if snapshots:
+        context = autocast(learner.precision, learner.device)
         ensemble = evaluate_snapshots(learner.model, learner.task, snapshots, context)
     identity = {name: described[name] for name in described if name != "settings"}
     best = {**(progress.best or {}), "optimistic": learner.task.selects_by.startswith("test_")}
@@ -158,7 +164,7 @@ def _result(
         "updates": progress.update,
         "seconds": round(progress.seconds, 1),
         "device": versions(device)["device_name"],
-        "final": {**progress.train, **final},
+        "final": progress.final,
         "best": best,
         "best_on_test": progress.extremes,
         "ensemble": ensemble,

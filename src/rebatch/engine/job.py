@@ -1,0 +1,42 @@
+"""What a run is made of."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rebatch import Plan
+from rebatch.engine.learner import Learner
+from rebatch.engine.state import Progress
+from rebatch.records import RunFolder
+
+Record = dict[str, Any]
+Listener = Callable[[Record], None]
+Watch = Callable[[Progress, float], None]
+Rate = Callable[[float, Sequence[float]], float]
+"""The learning rate at a position in epochs, given the selecting metric of the epochs so far."""
+
+
+@dataclass
+class Job:
+    """Everything a run needs, ready to train."""
+
+    learner: Learner
+    plan: Plan
+    rate: Rate
+    folder: RunFolder
+    snapshots: dict[int, int] = field(default_factory=dict)
+    """After how many updates a snapshot is due, and its number."""
+    momentum: float = 0.0
+    log_every: int = 200
+    """Updates between two lines of the log; the same updates measure the gradient noise."""
+    checkpoint_every: float = 60.0
+    """Seconds between checkpoints."""
+    listeners: Sequence[Listener] = ()
+    """Called with every record of the log."""
+    watch: Watch = lambda progress, rate: None
+    """Called after every update with its rate; must not read anything from the device."""
+
+    def rate_of(self, progress: Progress, update: int) -> float:
+        """Return the rate of an update, counted from the start of the epoch under way."""
+        position = progress.epoch + update / self.plan.updates_in(progress.epoch)
+        return self.rate(position, progress.history)
