@@ -1,5 +1,6 @@
 """Strategies for what the pure layer is made of: ``st.from_type(Schedule)`` and the like."""
 
+import os
 from typing import Any
 
 import pytest
@@ -10,8 +11,9 @@ import rebatch
 from rebatch import Plan, Schedule
 from rebatch.schedules._schedule import CLOCKS
 
-settings.register_profile("rebatch", deadline=None, max_examples=150, derandomize=True)
-settings.load_profile("rebatch")
+settings.register_profile("rebatch", deadline=None, max_examples=100, derandomize=True)
+settings.register_profile("deep", deadline=None, max_examples=10_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "rebatch"))
 
 SIZES = st.integers(1, 40)
 WIDTHS = st.integers(1, 6)
