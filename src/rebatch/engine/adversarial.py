@@ -7,6 +7,7 @@ do not change it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from torch import Tensor, nn
@@ -34,16 +35,19 @@ class Adversarial:
         """Tell whether an epoch lies in the window: before ``floor(epochs * window)``."""
         return self.share > 0 and epoch < int(epochs * self.window)
 
-    def chosen(self, first: int, count: int, group: int) -> Tensor:
-        """Return the places in a micro-batch that are replaced.
+    def chosen(self, first: int, count: int) -> list[int]:
+        """Return the places that are replaced in a micro-batch.
 
-        In every group of the update its first ``int(group * share)`` samples are.
+        They are spread evenly over the update, so that ``floor(n * share)`` of any first n
+        samples are replaced, whatever the micro-batches are; ``first`` is where this one begins.
 
-        >>> Adversarial(share=0.5).chosen(first=2, count=6, group=4).tolist()
-        [2, 3]
+        >>> Adversarial(share=0.4).chosen(first=0, count=10)
+        [2, 4, 7, 9]
+        >>> Adversarial(share=0.4).chosen(first=5, count=5)
+        [2, 4]
         """
-        place = torch.arange(first, first + count) % group
-        return (place < int(group * self.share)).nonzero().flatten()
+        counts = [int((first + place) * self.share) for place in range(count + 1)]
+        return [place for place in range(count) if counts[place + 1] > counts[place]]
 
     def perturb(
         self,
@@ -53,14 +57,13 @@ class Adversarial:
         loss: Callable[[Tensor, Tensor], Tensor],
         *,
         first: int,
-        group: int,
     ) -> Tensor:
         """Return the images with the chosen ones moved up their gradient and cut to [0, 1].
 
         The gradient is taken in evaluation mode, so batch-norm statistics and dropout stay out
         of it and parameters collect nothing.
         """
-        chosen = self.chosen(first, len(images), group).to(images.device)
+        chosen = _places(self, first, len(images), images.device)
         if not len(chosen):
             return images
         clean = images.index_select(0, chosen).detach().requires_grad_()
@@ -73,3 +76,9 @@ class Adversarial:
             model.train(was_training)
         moved = (clean.detach() + self.epsilon * gradient.sign()).clamp_(0, 1)
         return images.index_copy(0, chosen, moved)
+
+
+@lru_cache(maxsize=256)
+def _places(attack: Adversarial, first: int, count: int, device: torch.device) -> Tensor:
+    # Remembered, because bringing them to the device again for every update would stall it.
+    return torch.tensor(attack.chosen(first, count), dtype=torch.int64, device=device)

@@ -1,30 +1,57 @@
 """How classifiers are judged: one of them, or several together."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+Predict = Callable[[nn.Module], Iterable[tuple[Tensor, Tensor]]]
+"""Gives the logits of a model on a held-out set, batch by batch, with the labels."""
 
 
-def judge(name: str, batches: Iterable[tuple[Sequence[Tensor], Tensor]]) -> dict[str, float]:
-    """Return loss and accuracy of the mean of the members' probabilities.
+@torch.no_grad()
+def judge(
+    models: Iterable[nn.Module],
+    held_out: Mapping[str, Predict],
+    context: AbstractContextManager[object],
+) -> dict[str, float]:
+    """Return loss and accuracy, in per cent, of the mean of the models' probabilities.
 
-    Each batch holds the logits of every member and the labels.  The mean of probabilities is
-    never worse, in loss, than the mean of the members' losses.
+    The models are asked one after the other, so that they need not be in memory together.  The
+    loss is never worse than the mean of the members' losses.
 
-    >>> even = torch.zeros(1, 2)
-    >>> judge("test", [([even, torch.tensor([[0.0, 9.0]])], torch.tensor([1]))])["test_accuracy"]
+    >>> from contextlib import nullcontext
+    >>> sure, unsure = torch.tensor([[0.0, 9.0]]), torch.zeros(1, 2)
+    >>> models = [nn.Bilinear(1, 1, 1), nn.Linear(1, 1)]
+    >>> def predict(model):
+    ...     return [(sure if isinstance(model, nn.Linear) else unsure, torch.tensor([1]))]
+    >>> judge(models, {"test": predict}, nullcontext())["test_accuracy"]
     100.0
     """
-    total = correct = torch.zeros((), dtype=torch.float64)
-    count = 0
-    for logits, labels in batches:
-        chances = torch.stack([member.float().softmax(1) for member in logits]).mean(0)
-        right = chances.gather(1, labels[:, None])
-        total = total.to(right.device) - right.clamp_min(1e-38).log().sum(dtype=torch.float64)
-        correct = correct.to(right.device) + (chances.argmax(1) == labels).sum()
-        count += len(labels)
+    sums: dict[str, tuple[Tensor, Tensor]] = {}
+    members = 0
+    for model in models:
+        members += 1
+        for name, predict in held_out.items():
+            with context:
+                chances, labels = _chances(predict(model))
+            sums[name] = (sums[name][0] + chances if name in sums else chances, labels)
+    figures: dict[str, float] = {}
+    for name, (chances, labels) in sums.items():
+        figures |= _figures(name, chances / members, labels)
+    return figures
+
+
+def _chances(batches: Iterable[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    logits, labels = zip(*batches, strict=True)
+    return torch.cat([part.float().softmax(1) for part in logits]), torch.cat(labels)
+
+
+def _figures(name: str, chances: Tensor, labels: Tensor) -> dict[str, float]:
+    right = chances.gather(1, labels[:, None]).clamp_min(1e-38)
+    correct = (chances.argmax(1) == labels).sum()
     return {
-        f"{name}_loss": float(total) / count,
-        f"{name}_accuracy": 100 * float(correct) / count,
+        f"{name}_loss": -float(right.log().mean(dtype=torch.float64)),
+        f"{name}_accuracy": 100 * float(correct) / len(labels),
     }

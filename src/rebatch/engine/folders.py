@@ -1,16 +1,19 @@
 """Images streamed from a folder by worker processes; judged by accuracy."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 
 from rebatch import Plan
 from rebatch.data import PlannedBatchSampler
+from rebatch.data.sets import ImageFolder
 from rebatch.engine.classes import judge
 from rebatch.engine.task import Batch, Loss, Memory
 
@@ -22,17 +25,21 @@ class FolderTask:
 
     def __init__(
         self,
-        train: Dataset[Any],
-        held_out: Mapping[str, Dataset[Any]],
+        train: ImageFolder,
+        held_out: Mapping[str, ImageFolder],
         plan: Plan,
         *,
         seed: int,
         device: torch.device,
         normalize: nn.Module | None = None,
-        workers: int = 8,
+        workers: int | None = None,
     ) -> None:
-        """Make a loader for training that follows the plan, and plain ones for judging."""
+        """Make a loader for training that follows the plan, and plain ones for judging.
+
+        ``workers`` is the number of processes that decode: by default one a processor, up to 16.
+        """
         pinned = device.type == "cuda"
+        workers = min(16, len(os.sched_getaffinity(0))) if workers is None else workers
         self.train = train
         self.sampler = PlannedBatchSampler(plan, seed, dataset=train)
         self.loader = DataLoader(
@@ -49,13 +56,15 @@ class FolderTask:
 
     def batches(self, epoch: int, done: int) -> Iterator[Batch]:
         """Yield the batches of an epoch after the first ``done``."""
-        set_epoch = getattr(self.train, "set_epoch", None)
-        if set_epoch is not None:
-            set_epoch(epoch)
+        self.train.set_epoch(epoch)
         self.sampler.set_epoch(epoch)
         self.sampler.load_state_dict(self.sampler.state_dict(updates_done=done))
         for images, labels in self.loader:
             yield Batch((self._ready(images),), labels.to(self.device, non_blocking=True))
+
+    def sample(self) -> Tensor:
+        """Return the images of a batch as the model is given them, on the CPU."""
+        return next(iter(self.batches(0, 0))).inputs[0].cpu()
 
     def memory(self, model: nn.Module, batch_size: int) -> Memory:
         """Images carry nothing over."""
@@ -67,20 +76,18 @@ class FolderTask:
         correct = (logits.argmax(1) == batch.targets).sum()
         return Loss(functional.cross_entropy(logits, batch.targets), correct)
 
-    @torch.no_grad()
     def evaluate(
-        self, models: Sequence[nn.Module], context: AbstractContextManager[object]
+        self, models: Iterable[nn.Module], context: AbstractContextManager[object]
     ) -> dict[str, float]:
         """Return loss and accuracy, in per cent, of the mean of the models' probabilities."""
-        figures: dict[str, float] = {}
-        for name, loader in self.held_out.items():
-            logits = (
-                ([model(self._ready(images)) for model in models], labels.to(self.device))
-                for images, labels in loader
-            )
-            with context:
-                figures |= judge(name, logits)
-        return figures
+        predict = {name: partial(self._predict, data) for name, data in self.held_out.items()}
+        return judge(models, predict, context)
+
+    def _predict(
+        self, loader: DataLoader[Any], model: nn.Module
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        for images, labels in loader:
+            yield model(self._ready(images)), labels.to(self.device)
 
     def _ready(self, images: Tensor) -> Tensor:
         there = images.to(self.device, non_blocking=True)

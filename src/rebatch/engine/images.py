@@ -1,7 +1,8 @@
 """Images to classify, held on the device; judged by accuracy."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -34,13 +35,11 @@ class ImageTask:
         normalize: nn.Module | None = None,
         augment: Augment | None = None,
         adversarial: Adversarial | None = None,
-        group: int = 1,
         squared_error: bool = False,
     ) -> None:
         """Put everything on the device.
 
-        ``group`` is the number of samples that the adversarial share is taken of, the group of
-        batch norm; ``squared_error`` is the loss of the softmax against one-hot labels.
+        ``squared_error`` is the loss of the softmax against one-hot labels.
         """
         tensors = tuple(tensor.to(device) for tensor in train)
         self.loader = TensorLoader(tensors, plan, seed, augment=augment)
@@ -49,21 +48,24 @@ class ImageTask:
             for name, (images, labels) in held_out.items()
         }
         self.selects_by = f"{next(iter(held_out))}_accuracy"
-        self.plan, self.peak, self.group = plan, peak, group
+        self.plan, self.peak = plan, peak
         self.normalize = None if normalize is None else normalize.to(device)
-        self.adversarial, self._attacks = adversarial, False
-        self.squared_error = squared_error
+        self.adversarial, self.squared_error = adversarial, squared_error
         self._layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
 
     def batches(self, epoch: int, done: int) -> Iterator[Batch]:
         """Yield the batches of an epoch after the first ``done``."""
-        self._attacks = self.adversarial is not None and self.adversarial.is_on(
-            epoch, self.plan.epochs
-        )
+        attack = self.adversarial
+        attacked = attack is not None and attack.is_on(epoch, self.plan.epochs)
         self.loader.set_epoch(epoch)
         self.loader.load_state_dict(self.loader.state_dict(updates_done=done))
         for images, labels in self.loader:
-            yield Batch((images,), labels)
+            yield Batch((images,), labels, attacked=attacked)
+
+    def sample(self) -> Tensor:
+        """Return the images of a batch as the model is given them, on the CPU."""
+        images = next(iter(self.batches(0, 0))).inputs[0]
+        return self._ready(self._scaled(images)).cpu()
 
     def memory(self, model: nn.Module, batch_size: int) -> Memory:
         """Images carry nothing over."""
@@ -72,42 +74,39 @@ class ImageTask:
     def loss(self, model: nn.Module, batch: Batch, memory: Memory) -> Loss:
         """Return the mean loss, of adversarial neighbours for a share of the batch."""
         images = self._scaled(batch.inputs[0])
-        if self._attacks and self.adversarial is not None:
+        if batch.attacked and self.adversarial is not None:
             images = self.adversarial.perturb(
                 model,
                 images,
                 batch.targets,
                 lambda chosen, labels: self._mean_loss(self._logits(model, chosen), labels),
                 first=batch.first,
-                group=self.group,
             )
         logits = self._logits(model, images)
         correct = (logits.argmax(1) == batch.targets).sum()
         return Loss(self._mean_loss(logits, batch.targets), correct)
 
-    @torch.no_grad()
     def evaluate(
-        self, models: Sequence[nn.Module], context: AbstractContextManager[object]
+        self, models: Iterable[nn.Module], context: AbstractContextManager[object]
     ) -> dict[str, float]:
         """Return loss and accuracy, in per cent, of the mean of the models' probabilities."""
-        figures: dict[str, float] = {}
-        for name, (images, labels) in self.held_out.items():
-            batches = zip(images.split(1000), labels.split(1000), strict=True)
-            logits = (
-                ([self._logits(model, self._scaled(part)) for model in models], answers)
-                for part, answers in batches
-            )
-            with context:
-                figures |= judge(name, logits)
-        return figures
+        predict = {name: partial(self._predict, split) for name, split in self.held_out.items()}
+        return judge(models, predict, context)
+
+    def _predict(self, split: Split, model: nn.Module) -> Iterator[tuple[Tensor, Tensor]]:
+        for images, labels in zip(*(torch.split(part, 1000) for part in split), strict=True):
+            yield self._logits(model, self._scaled(images)), labels
 
     def _scaled(self, images: Tensor) -> Tensor:
         return images.float().div_(self.peak)
 
     def _logits(self, model: nn.Module, images: Tensor) -> Tensor:
-        ready = images if self.normalize is None else self.normalize(images)
-        logits: Tensor = model(ready.contiguous(memory_format=self._layout))
+        logits: Tensor = model(self._ready(images))
         return logits.float()
+
+    def _ready(self, images: Tensor) -> Tensor:
+        ready = images if self.normalize is None else self.normalize(images)
+        return ready.contiguous(memory_format=self._layout)
 
     def _mean_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         if self.squared_error:

@@ -1,7 +1,7 @@
 """Text to continue: a token stream, a recurrent model, perplexity."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -12,6 +12,7 @@ from torch.nn import functional
 from rebatch import Plan
 from rebatch.data import TokenColumns
 from rebatch.engine.task import Batch, Loss, Memory
+from rebatch.errors import InputError
 
 State = tuple[Tensor, Tensor]
 
@@ -43,7 +44,7 @@ class LanguageTask:
         """Put the streams on the device; ``held_out`` is read in ``columns`` columns."""
         self.feed = TokenColumns(train, plan, device=device)
         self.held_out = {
-            name: _in_columns(tokens.to(device), columns) for name, tokens in held_out.items()
+            name: _in_columns(name, tokens.to(device), columns) for name, tokens in held_out.items()
         }
         self.bptt = bptt
 
@@ -67,33 +68,41 @@ class LanguageTask:
 
     @torch.no_grad()
     def evaluate(
-        self, models: Sequence[nn.Module], context: AbstractContextManager[object]
+        self, models: Iterable[nn.Module], context: AbstractContextManager[object]
     ) -> dict[str, float]:
-        """Return loss and perplexity of each held-out stream under the mean distribution."""
+        """Return loss and perplexity of each held-out stream under the mean distribution.
+
+        With p the mean of the members' probabilities, the loss is the mean of -log p(next token):
+        so only the probability of what really came next is needed from each member.
+        """
+        scores: dict[str, list[Tensor]] = {name: [] for name in self.held_out}
+        for model in models:
+            for name, columns in self.held_out.items():
+                with context:
+                    scores[name].append(self._log_chances(model, columns))
         figures = {}
-        for name, columns in self.held_out.items():
-            with context:
-                loss = self._stream_loss(models, columns)
+        for name, members in scores.items():
+            mean = torch.stack(members).logsumexp(0) - math.log(len(members))
+            loss = -float(mean.mean(dtype=torch.float64))
             figures[f"{name}_loss"] = loss
             figures[f"{name}_perplexity"] = math.exp(min(loss, 700.0))
         return figures
 
-    def _stream_loss(self, models: Sequence[nn.Module], columns: Tensor) -> float:
-        """Return the mean loss of a stream; every model carries its own state."""
-        states = [self.memory(model, columns.shape[1]) for model in models]
-        total = torch.zeros((), dtype=torch.float64, device=columns.device)
+    def _log_chances(self, model: nn.Module, columns: Tensor) -> Tensor:
+        """Return the log-probability of every token after the first row, state carried along."""
+        state = self.memory(model, columns.shape[1])
+        parts = []
         for top in range(0, len(columns) - 1, self.bptt):
             end = min(top + self.bptt, len(columns) - 1)
-            scores = []
-            for index, model in enumerate(models):
-                logits, states[index] = model(columns[top:end], states[index])
-                scores.append(logits.float().log_softmax(-1))
-            mean = torch.stack(scores).logsumexp(0) - math.log(len(models))
+            logits, state = model(columns[top:end], state)
             targets = columns[top + 1 : end + 1].unsqueeze(-1)
-            total -= mean.gather(-1, targets).sum(dtype=torch.float64)
-        return float(total) / ((len(columns) - 1) * columns.shape[1])
+            parts.append(logits.float().log_softmax(-1).gather(-1, targets))
+        return torch.cat(parts)
 
 
-def _in_columns(tokens: Tensor, columns: int) -> Tensor:
+def _in_columns(name: str, tokens: Tensor, columns: int) -> Tensor:
     rows = len(tokens) // columns
+    if rows < 2:
+        rule = f"have at least {2 * columns} tokens to be read in {columns} columns"
+        raise InputError(f"{name} must {rule}, got {len(tokens)}")
     return tokens[: rows * columns].view(columns, rows).t().contiguous()

@@ -1,7 +1,8 @@
 """Pairs of sentences to compare; judged by accuracy."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -32,17 +33,25 @@ class PairTask:
     ) -> None:
         """Put everything on the device; the first held-out split picks the best epoch."""
         self.loader = TensorLoader(tuple(tensor.to(device) for tensor in train), plan, seed)
+        # Batches are cut at their longest sentence, and asking the device for it would stall it.
+        self.lengths = TensorLoader([_lengths(words.cpu()) for words in train[:2]], plan, seed)
         self.held_out = {
-            name: tuple(tensor.to(device) for tensor in split) for name, split in held_out.items()
+            name: (premises.to(device), hypotheses.to(device), labels.to(device))
+            for name, (premises, hypotheses, labels) in held_out.items()
         }
         self.selects_by = f"{next(iter(held_out))}_accuracy"
 
     def batches(self, epoch: int, done: int) -> Iterator[Batch]:
         """Yield the batches of an epoch after the first ``done``."""
-        self.loader.set_epoch(epoch)
-        self.loader.load_state_dict(self.loader.state_dict(updates_done=done))
-        for premises, hypotheses, labels in self.loader:
-            yield Batch((_trimmed(premises), _trimmed(hypotheses)), labels)
+        for loader in (self.loader, self.lengths):
+            loader.set_epoch(epoch)
+            loader.load_state_dict(loader.state_dict(updates_done=done))
+        for batch, lengths in zip(self.loader, self.lengths, strict=True):
+            premises, hypotheses = (
+                sentences[:, : int(words.max())]
+                for sentences, words in zip(batch, lengths, strict=False)
+            )
+            yield Batch((premises, hypotheses), batch[-1])
 
     def memory(self, model: nn.Module, batch_size: int) -> Memory:
         """Pairs carry nothing over."""
@@ -54,24 +63,20 @@ class PairTask:
         correct = (logits.argmax(1) == batch.targets).sum()
         return Loss(functional.cross_entropy(logits, batch.targets), correct)
 
-    @torch.no_grad()
     def evaluate(
-        self, models: Sequence[nn.Module], context: AbstractContextManager[object]
+        self, models: Iterable[nn.Module], context: AbstractContextManager[object]
     ) -> dict[str, float]:
         """Return loss and accuracy, in per cent, of the mean of the models' probabilities."""
-        figures: dict[str, float] = {}
-        for name, split in self.held_out.items():
-            parts = zip(*(tensor.split(256) for tensor in split), strict=True)
-            logits = (
-                ([model(_trimmed(premises), _trimmed(hypotheses)) for model in models], labels)
-                for premises, hypotheses, labels in parts
-            )
-            with context:
-                figures |= judge(name, logits)
-        return figures
+        predict = {name: partial(self._predict, split) for name, split in self.held_out.items()}
+        return judge(models, predict, context)
+
+    def _predict(self, split: Split, model: nn.Module) -> Iterator[tuple[Tensor, Tensor]]:
+        parts = zip(*(torch.split(tensor, 256) for tensor in split), strict=True)
+        for premises, hypotheses, labels in parts:
+            longest = [int(_lengths(sentences).max()) for sentences in (premises, hypotheses)]
+            yield model(premises[:, : longest[0]], hypotheses[:, : longest[1]]), labels
 
 
-def _trimmed(sentences: Tensor) -> Tensor:
-    """Cut off the places that are padding in every sentence: less to read, the same result."""
-    longest = int((sentences != 0).any(0).sum())
-    return sentences[:, : max(1, longest)]
+def _lengths(sentences: Tensor) -> Tensor:
+    """Return the number of words of each sentence."""
+    return (sentences != 0).sum(1)

@@ -1,6 +1,6 @@
 """What the engine asks of a problem: batches to learn from, a loss, and a judgement."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
@@ -21,6 +21,8 @@ class Batch(NamedTuple):
     """Whether what the model carries from before has to be forgotten."""
     first: int = 0
     """Place of the first sample inside its update: 0, or more in a micro-batch."""
+    attacked: bool = False
+    """Whether a share of the samples is to be replaced by adversarial neighbours."""
 
 
 class Loss(NamedTuple):
@@ -54,9 +56,12 @@ class Task(Protocol):
         ...
 
     def evaluate(
-        self, models: Sequence[nn.Module], context: AbstractContextManager[object]
+        self, models: Iterable[nn.Module], context: AbstractContextManager[object]
     ) -> dict[str, float]:
-        """Judge the mean prediction of the models (often just one) on the held-out data."""
+        """Judge the mean prediction of the models (often just one) on the held-out data.
+
+        Each is done with before the next is asked for, so that they may share their memory.
+        """
         ...
 
 

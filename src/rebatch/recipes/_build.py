@@ -1,5 +1,6 @@
 """From a case to a job: data, model, optimiser and task, ready to train."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from rebatch.engine.learner import Learner
 from rebatch.engine.pairs import PairTask
 from rebatch.engine.precision import set_precision
 from rebatch.engine.snapshots import snapshot_epochs, snapshot_updates
-from rebatch.engine.task import Batch, Task
+from rebatch.engine.task import Task
 from rebatch.errors import InputError
 from rebatch.recipes._case import Case
 from rebatch.recipes._recipe import Recipe
@@ -40,18 +41,18 @@ class Built:
 def build(case: Case, *, seed: int, device: torch.device, data_root: Path | None) -> Built:
     """Load the data, plan on what is there, and put a fresh model on the device."""
     recipe = case.recipe
-    data = load_data(recipe, data_root)
+    data = load_data(recipe, data_root, seed)
     plan = case.plan(_amount(recipe, data))
     torch.manual_seed(seed)
     norm = _norm_batch_size(recipe, case)
     model = build_model(recipe, data, norm, data_root, seed)
     group = (norm or plan.sizes[-1]) if models.has_batch_norm(model) else 1
-    task = _task(recipe, data, plan, seed=seed, device=device, group=group)
-    if recipe.initialization != "default":
-        initialize(model, recipe.initialization, sample=_sample(task))
+    task = _task(recipe, data, plan, seed=seed, device=device)
+    sample = _sample(task) if recipe.initialization == "lsuv" else None
+    initialize(model, recipe.initialization, sample=sample)
     model.to(device)
     if device.type == "cuda":
-        model.to(memory_format=torch.channels_last)
+        model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     precision = _precision(recipe, device)
     set_precision(precision, device)
     learner = Learner(
@@ -67,11 +68,13 @@ def build(case: Case, *, seed: int, device: torch.device, data_root: Path | None
     return Built(learner, plan, _snapshots(recipe, plan))
 
 
-def load_data(recipe: Recipe, root: Path | None) -> Any:
-    """Load the recipe's data set; a part is set apart for validation where it asks for it."""
+def load_data(recipe: Recipe, root: Path | None, seed: int) -> Any:
+    """Load the recipe's data set: of pairs the splits it uses, with crops drawn from the seed."""
     if recipe.model == "E1":
         splits = (recipe.train_split, *(split for _, split in recipe.held_out))
         return load(recipe.data, root, splits=tuple(dict.fromkeys(splits)))
+    if recipe.data == "imagenet":
+        return load("imagenet", root, seed=seed)
     return load(recipe.data, root)
 
 
@@ -92,7 +95,7 @@ def build_model(
         return models.DigitNet(classes, hidden=recipe.hidden)
     if code == "C3":
         return models.CifarResNet(classes, shortcut=recipe.shortcut, norm_batch_size=norm)
-    networks = {
+    networks: dict[str, Callable[..., nn.Module]] = {
         "C1": models.alexnet_like,
         "C2": models.WideResNet,
         "C4": models.MLP3,
@@ -115,9 +118,7 @@ def _amount(recipe: Recipe, data: Any) -> dict[str, Any]:
     return {"examples": count - recipe.holdout, "drop_last": recipe.drop_last}
 
 
-def _task(
-    recipe: Recipe, data: Any, plan: Plan, *, seed: int, device: torch.device, group: int
-) -> Task:
+def _task(recipe: Recipe, data: Any, plan: Plan, *, seed: int, device: torch.device) -> Task:
     if isinstance(data, TextCorpus):
         held_out = {"valid": data.valid, "test": data.test}
         return LanguageTask(data.train, held_out, plan, device=device, bptt=recipe.bptt)
@@ -144,7 +145,6 @@ def _task(
         normalize=_normalize(recipe),
         augment=_augment(recipe),
         adversarial=_adversarial(recipe),
-        group=group if group > 1 else plan.base,
         squared_error=recipe.loss == "squared-error",
     )
 
@@ -235,14 +235,7 @@ def _snapshots(recipe: Recipe, plan: Plan) -> dict[int, int]:
     return snapshot_updates(plan, recipe.snapshot_at)
 
 
-def _sample(task: Task) -> tuple[Any, ...]:
-    """Return the arguments of one forward pass, for initialisations that look at outputs."""
-    batch: Batch = next(iter(task.batches(0, 0)))
-    if not isinstance(task, ImageTask):
-        raise InputError("initialization must be one that needs no data for this model, got lsuv")
-    images = batch.inputs[0].float().cpu() / task.peak
-    normalize = None if task.normalize is None else task.normalize.cpu()
-    ready = images if normalize is None else normalize(images)
-    if normalize is not None:
-        normalize.to(batch.inputs[0].device)
-    return (ready,)
+def _sample(task: Task) -> Tensor:
+    if isinstance(task, ImageTask | FolderTask):
+        return task.sample()
+    raise InputError("initialization must be one that needs no images for this model, got lsuv")

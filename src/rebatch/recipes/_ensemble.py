@@ -35,10 +35,11 @@ def ensemble(
     built = build(made, seed=described["seed"], device=choose_device(device), data_root=data_root)
     learner = built.learner
     context = autocast(learner.precision, learner.device)
-    batches = list(learner.task.batches(0, 0)) if reestimated else None
 
     def figures(chosen: list[Path]) -> dict[str, Any]:
-        found = evaluate_snapshots(learner.model, learner.task, chosen, context, batches=batches)
+        found = evaluate_snapshots(
+            learner.model, learner.task, chosen, context, reestimated=reestimated
+        )
         return {name: value for name, value in found.items() if name != "members"}
 
     each = {one.stem: figures([one]) for one in paths}
