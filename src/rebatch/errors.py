@@ -14,6 +14,9 @@ class InputError(ValueError):
 class RunError(RuntimeError):
     """A run, file or download that failed for reasons outside the input (exit code 1)."""
 
+    code = 1
+    """What the command line leaves with."""
+
 
 def positive_int(name: str, value: object, *, at_least: int = 1) -> int:
     """Return ``value`` if it is a whole number from ``at_least`` to 2**53.

@@ -21,14 +21,18 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return the exit code: 0, 1 for a failed run, 2 for wrong input."""
+    """Run one command and return the exit code.
+
+    0 is success, 1 a failed run, 2 wrong input, and 128 + the signal's number a run that was
+    stopped: 130 by Ctrl-C, 143 by SIGTERM.
+    """
     try:
         arguments = build().parse_args(argv)
         return int(arguments.run(arguments) or 0)
     except InputError as error:
         return _complain(str(error), 2)
     except RunError as error:
-        return _complain(str(error), 1)
+        return _complain(str(error), error.code)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away: nothing to say
         return 1

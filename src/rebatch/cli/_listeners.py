@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,35 +14,41 @@ Record = dict[str, Any]
 @contextmanager
 def tensorboard(out: Path) -> Iterator[Callable[[Record], None]]:
     """Write every figure of every record as TensorBoard events below the run's folder."""
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise InputError("tensorboard must be installed: pip install tensorboard") from None
-    writer = SummaryWriter(str(out / "tensorboard"))  # type: ignore[no-untyped-call]
+    library = _library("torch.utils.tensorboard", "pip install tensorboard")
+    writers: list[Any] = []
 
     def write(record: Record) -> None:
+        if not writers:  # only now: a run that is resumed takes back what came after its checkpoint
+            folder = str(out / "tensorboard")
+            writers.append(library.SummaryWriter(folder, purge_step=record["update"]))
         for name, value in _figures(record):
-            writer.add_scalar(name, value, record["update"])  # type: ignore[no-untyped-call]
-        writer.flush()  # type: ignore[no-untyped-call]
+            writers[0].add_scalar(name, value, record["update"])
+        writers[0].flush()
 
     try:
         yield write
     finally:
-        writer.close()  # type: ignore[no-untyped-call]
+        for writer in writers:
+            writer.close()
 
 
 @contextmanager
 def wandb(project: str, label: str) -> Iterator[Callable[[Record], None]]:
     """Log every figure of every record to Weights & Biases."""
-    try:
-        import wandb as library
-    except ImportError:
-        raise InputError("wandb must be installed: pip install 'rebatch[wandb]'") from None
+    library = _library("wandb", "pip install 'rebatch[wandb]'")
     run = library.init(project=project, name=label)
     try:
         yield lambda record: run.log(dict(_figures(record)), step=record["update"])
     finally:
         run.finish()
+
+
+def _library(module: str, advice: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        name = module.rpartition(".")[2]
+        raise InputError(f"{name} must be installed, got none: {advice}") from None
 
 
 def _figures(record: Record) -> Iterator[tuple[str, float]]:

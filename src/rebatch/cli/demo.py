@@ -27,11 +27,10 @@ def register(commands: Any) -> None:
 
 def run_demo(arguments: argparse.Namespace) -> None:
     """Train every schedule and seed, then print the table and the page's path."""
-    from rebatch.errors import positive_int
+    from rebatch.cli.train import whole
     from rebatch.recipes import DEMO, override
 
-    seeds = int(arguments.seeds) if arguments.seeds.isdigit() else arguments.seeds
-    positive_int("seeds", seeds)
+    seeds = whole("seeds", arguments.seeds, at_least=1)
     settings = [] if arguments.epochs is None else [f"epochs={arguments.epochs}"]
     recipe = override(DEMO, settings)
 

@@ -34,12 +34,9 @@ def register(commands: Any) -> None:
 
 def run_ensemble(arguments: argparse.Namespace) -> None:
     """Print each member and the ensemble."""
-    from rebatch.errors import positive_int
+    from rebatch.cli.train import whole
 
-    last = None
-    if arguments.last is not None:
-        last = int(arguments.last) if arguments.last.isdigit() else arguments.last
-        positive_int("last", last)
+    last = None if arguments.last is None else whole("last", arguments.last, at_least=1)
 
     from rebatch.recipes._ensemble import ensemble
 

@@ -45,16 +45,17 @@ def run_recipes(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps([recipe.to_dict() for recipe in RECIPES.values()]))
         return
-    table = Table(box=SIMPLE)
+    table = Table(box=SIMPLE, pad_edge=False)
     table.add_column("recipe", no_wrap=True)
     table.add_column("what", no_wrap=True)
-    for title in ("epochs", "rows", "updates"):
+    for title in ("epochs", "updates"):
         table.add_column(title, justify="right", no_wrap=True)
     for recipe in RECIPES.values():
         updates = [case(recipe, code).plan().updates for code in recipe.schedules]
         cost = f"{min(updates):,} – {max(updates):,}" if len(updates) > 1 else f"{updates[0]:,}"
-        table.add_row(recipe.name, recipe.about, str(recipe.epochs), str(len(updates)), cost)
+        table.add_row(recipe.name, recipe.about, str(recipe.epochs), cost)
     Console().print(table)
+    print("updates: of the shortest and the longest of the paper's schedules")
     print("data sets: rebatch data list; one recipe in full: rebatch recipes NAME")
 
 

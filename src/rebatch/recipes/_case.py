@@ -91,6 +91,8 @@ def _equal_updates(plain: Case) -> Case:
 
 def _plateau(plain: Case) -> Case:
     """Divide the rate by 4 whenever the validation figure stops improving."""
+    if not plain.recipe.has_validation:
+        raise InputError("holdout must be above 0 for plateau, so as not to look at the test set")
     metric_falls = plain.recipe.model.startswith("L")
     return replace(plain, rate=rates.plateau(plain.rate(0), by=4, falling=metric_falls))
 

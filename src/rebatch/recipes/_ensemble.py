@@ -6,7 +6,7 @@ from typing import Any
 from rebatch.engine.ensemble import evaluate_snapshots
 from rebatch.engine.precision import autocast, choose_device
 from rebatch.engine.snapshots import list_snapshots
-from rebatch.errors import InputError
+from rebatch.errors import InputError, RunError
 from rebatch.recipes._build import build
 from rebatch.recipes._case import case
 from rebatch.recipes._recipe import Recipe
@@ -26,13 +26,17 @@ def ensemble(
     if not folder.run.exists():
         raise InputError(f"folder must hold a run, got {path} without run.json")
     described = read_json(folder.run)
-    made = case(
-        Recipe.from_dict(described["settings"]), described["schedule"], described["variant"]
-    )
+    try:
+        made = case(
+            Recipe.from_dict(described["settings"]), described["schedule"], described["variant"]
+        )
+        seed = described["seed"]
+    except KeyError as error:
+        raise RunError(f"{folder.run} is not the record of a run: it has no {error}") from None
     paths = list_snapshots(folder.snapshots, last=last)
     if not paths:
         raise InputError(f"run must have snapshots, got none in {folder.snapshots}")
-    built = build(made, seed=described["seed"], device=choose_device(device), data_root=data_root)
+    built = build(made, seed=seed, device=choose_device(device), data_root=data_root)
     learner = built.learner
     context = autocast(learner.precision, learner.device)
 

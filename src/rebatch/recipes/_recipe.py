@@ -3,14 +3,43 @@
 A variant is a `dataclasses.replace`; the command line changes a field with ``--set field=value``.
 """
 
-import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import Any, get_type_hints
 
 from rebatch.errors import InputError, one_of, positive_int, positive_number
-from rebatch.rates import Rate, constant, parse_rate
+from rebatch.rates import Rate
+from rebatch.recipes._fields import converted, read
+
+CHOICES = {
+    "optimizer": ("sgd", "adam"),
+    "shortcut": ("A", "B"),
+    "form": ("nyu-mll", "chen"),
+    "loss": ("cross-entropy", "squared-error"),
+    "augment": ("none", "zero", "reflect"),
+    "snapshot_at": ("cycle-end", "top-step-end", "step-end"),
+    "precision": ("auto", "fp32", "tf32", "bf16"),
+}
+IMAGES = ("C", "demo")
+READ_BY = {
+    "bptt": ("L",),
+    "dropout": ("L", "E"),
+    "hidden": ("L", "E", "demo"),
+    "shortcut": ("C3",),
+    "form": ("E",),
+    "train_split": ("E",),
+    "held_out": ("E",),
+    "norm_batch_size": ("C1", "C2", "C3", "I"),
+    "drop_last": ("C", "I", "E", "demo"),
+    "loss": IMAGES,
+    "augment": IMAGES,
+    "holdout": IMAGES,
+    "adversarial_share": IMAGES,
+    "adversarial_epsilon": IMAGES,
+    "adversarial_window": IMAGES,
+}
+"""How the models are called that a field matters to, where it does not to all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,16 +101,32 @@ class Recipe:
     def __post_init__(self) -> None:
         for name in ("epochs", "baseline_batch_size", "cyclical_batch_size", "bptt", "log_every"):
             positive_int(name, getattr(self, name))
-        for name in ("momentum", "weight_decay", "dropout"):
+        for name in ("hidden", "holdout", "norm_batch_size"):
+            positive_int(name, getattr(self, name) or 0, at_least=0)
+        for name in ("momentum", "weight_decay", "dropout", "adversarial_share"):
             positive_number(name, getattr(self, name), zero=True)
         if self.clip is not None:
             positive_number("clip", self.clip)
         if self.micro_batch_size is not None:
             positive_int("micro_batch_size", self.micro_batch_size)
-        one_of("optimizer", self.optimizer, ("sgd", "adam"))
-        one_of("augment", self.augment, ("none", "zero", "reflect"))
-        one_of("precision", self.precision, ("auto", "fp32", "tf32", "bf16"))
-        one_of("loss", self.loss, ("cross-entropy", "squared-error"))
+        for name, choices in CHOICES.items():
+            one_of(name, getattr(self, name), choices)
+        self._check_momentum()
+
+    def _check_momentum(self) -> None:
+        if self.momentum >= 1:
+            raise InputError(f"momentum must be below 1, got {self.momentum}")
+        if self.nesterov and not self.momentum:
+            raise InputError("nesterov must go with a momentum above 0, got momentum 0")
+        if self.optimizer == "adam" and self.momentum:
+            raise InputError(f"momentum must be 0 with adam, got {self.momentum}")
+
+    @property
+    def has_validation(self) -> bool:
+        """Whether something else than the test set picks the best epoch."""
+        if self.model.startswith("E"):
+            return self.held_out[:1] != () and not self.held_out[0][0].startswith("test")
+        return self.model.startswith(("L", "I")) or self.holdout > 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the recipe as JSON-ready values; rates become their text."""
@@ -95,7 +140,9 @@ class Recipe:
     def from_dict(cls, values: dict[str, Any]) -> "Recipe":
         """Read what `to_dict` gave."""
         try:
-            return cls(**{name: _converted(name, value) for name, value in values.items()})
+            return cls(
+                **{name: converted(name, _kind(name), value) for name, value in values.items()}
+            )
         except TypeError as error:
             raise InputError(f"recipe must have the fields of a recipe, got {error}") from None
 
@@ -112,40 +159,12 @@ def override(recipe: Recipe, settings: Iterable[str]) -> Recipe:
         name, equals, text = setting.partition("=")
         if not equals:
             raise InputError(f"--set must be field=value, got {setting!r}")
-        changes[name.strip()] = _read(name.strip(), text.strip())
-    return replace(recipe, **changes)
-
-
-def _read(name: str, text: str) -> object:
-    _kind(name)
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
-        value = {"none": None, "true": True, "false": False}.get(text.lower(), text)
-    return _converted(name, value)
-
-
-def _converted(name: str, value: Any) -> Any:
-    """Return the value as the field's type has it, or say what the field wants."""
-    kind = _kind(name)
-    if kind is Rate and isinstance(value, str | int | float) and not isinstance(value, bool):
-        return parse_rate(value) if isinstance(value, str) else constant(value)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if isinstance(value, list | tuple):
-        value = tuple(tuple(item) if isinstance(item, list) else item for item in value)
-    wanted = {str: str, int: int, float: float, bool: bool}.get(kind)
-    text = str(kind)
-    fits = {
-        "int | None": value is None or (isinstance(value, int) and not isinstance(value, bool)),
-        "float | None": value is None or isinstance(value, int | float),
-    }.get(text, isinstance(value, tuple | Rate))
-    if wanted is not None:
-        fits = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
-    if not fits:
-        shown = kind.__name__ if isinstance(kind, type) else text
-        raise InputError(f"{name} must be {shown}, got {value!r}")
-    return value
+        changes[name.strip()] = read(name.strip(), _kind(name.strip()), text.strip())
+    changed = replace(recipe, **changes)
+    for name in changes:
+        if not changed.model.startswith(READ_BY.get(name, ("",))):
+            raise InputError(f"field must be one that {changed.model} looks at, got {name!r}")
+    return changed
 
 
 def _kind(name: str) -> Any:

@@ -98,7 +98,7 @@ def describe(case: Case, seed: int, overrides: Sequence[str]) -> dict[str, Any]:
         "schedule": case.code,
         "seed": positive_int("seed", seed, at_least=0),
         "variant": case.variant,
-        "overrides": sorted(overrides),
+        "overrides": sorted("=".join(map(str.strip, text.split("=", 1))) for text in overrides),
         "settings": case.recipe.to_dict(),
     }
 
@@ -119,6 +119,9 @@ def versions(device: torch.device) -> dict[str, Any]:
 def _take(folder: RunFolder, described: dict[str, Any], *, resume: bool) -> dict[str, Any] | None:
     """Check that the folder is free, or holds this very run; return the result if it is done."""
     if not folder.run.exists():
+        for path in (folder.metrics, folder.checkpoint, folder.snapshots, folder.result):
+            if path.exists():
+                raise InputError(f"out must be a folder without records, got {path}")
         return None
     found = read_json(folder.run)
     if not resume:

@@ -7,9 +7,10 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from rebatch.errors import InputError
+from rebatch.errors import InputError, RunError
 from rebatch.records import RunFolder, find_runs, read_json, read_lines
 
+Key = tuple[str, str, str | None, tuple[str, ...]]
 HEADLINES = ("test_perplexity", "test_accuracy", "validation_accuracy")
 
 
@@ -55,17 +56,31 @@ class Group:
 
 def read_groups(root: Path) -> list[Group]:
     """Return the finished runs below a folder, grouped over seeds, in order of name."""
-    found: dict[tuple[Any, ...], list[Run]] = {}
+    found: dict[Key, list[Run]] = {}
     for folder in find_runs(root):
         if folder.result.exists():
-            result = read_json(folder.result)
-            overrides = tuple(result.get("overrides") or ())
-            key = (result["recipe"], result["schedule"], result.get("variant"), overrides)
-            found.setdefault(key, []).append(Run(folder, result))
+            run = Run(folder, _read_result(folder.result))
+            found.setdefault(_key(run.result), []).append(run)
     if not found:
         raise InputError(f"folder must hold at least one finished run, got {root}")
     ordered = sorted(found.items(), key=lambda item: _rank(*item[0]))
-    return [Group(*key, tuple(_by_seed(runs))) for key, runs in ordered]
+    return [
+        Group(recipe, schedule, variant, overrides, tuple(_by_seed(runs)))
+        for (recipe, schedule, variant, overrides), runs in ordered
+    ]
+
+
+def _read_result(path: Path) -> dict[str, Any]:
+    result = read_json(path)
+    for name in ("recipe", "schedule", "seed", "updates", "final"):
+        if name not in result:
+            raise RunError(f"{path} is not the result of a run: it has no {name!r}")
+    return result
+
+
+def _key(result: dict[str, Any]) -> Key:
+    overrides = tuple(result.get("overrides") or ())
+    return result["recipe"], result["schedule"], result.get("variant"), overrides
 
 
 def headline(groups: Sequence[Group]) -> str:
