@@ -52,7 +52,7 @@ def run_recipes(arguments: argparse.Namespace) -> None:
         table.add_column(title, justify="right", no_wrap=True)
     for recipe in RECIPES.values():
         updates = [case(recipe, code).plan().updates for code in recipe.schedules]
-        cost = f"{min(updates):,} – {max(updates):,}" if len(updates) > 1 else f"{updates[0]:,}"
+        cost = f"{min(updates):,}–{max(updates):,}" if len(updates) > 1 else f"{updates[0]:,}"
         table.add_row(recipe.name, recipe.about, str(recipe.epochs), cost)
     Console().print(table)
     print("updates: of the shortest and the longest of the paper's schedules")
