@@ -1,12 +1,13 @@
 """Snapshots: the weights at the end of each cycle, before the batch size drops."""
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import safetensors.torch
 from safetensors import SafetensorError
 from torch import nn
 
-from rebatch import Plan
+from rebatch import Plan, Row
 from rebatch.errors import InputError, RunError, one_of
 from rebatch.records import write_bytes
 
@@ -21,14 +22,23 @@ def snapshot_updates(plan: Plan, place: str = "cycle-end") -> dict[int, int]:
     where the largest batch of each cycle ends, ``step-end`` where any step ends.
     """
     one_of("snapshot_at", place, PLACES)
-    last = plan.rows[-1]
-    due = []
+    whole = plan.rows if plan.rows[-1].ends_cycle else plan.rows[:-1]
+    rows = {
+        "cycle-end": [row for row in whole if row.ends_cycle],
+        "top-step-end": _tops(plan, whole),
+        "step-end": whole,
+    }[place]
+    return _numbered(row.first_update + row.updates for row in rows)
+
+
+def _tops(plan: Plan, whole: Sequence[Row]) -> list[Row]:
+    """Return the last row with the largest batch of each cycle, if it is whole."""
+    tops: dict[int, Row] = {}
     for row in plan.rows:
-        whole = row is not last or row.ends_cycle
-        top = row.batch_size == max(r.batch_size for r in plan.rows if r.cycle == row.cycle)
-        if {"cycle-end": row.ends_cycle, "top-step-end": whole and top, "step-end": whole}[place]:
-            due.append(row.first_update + row.updates)
-    return {update: number for number, update in enumerate(due)}
+        known = tops.get(row.cycle)
+        if known is None or row.batch_size >= known.batch_size:
+            tops[row.cycle] = row
+    return [row for row in tops.values() if row in whole]
 
 
 def snapshot_epochs(plan: Plan, epochs: tuple[int, ...]) -> dict[int, int]:
@@ -36,8 +46,12 @@ def snapshot_epochs(plan: Plan, epochs: tuple[int, ...]) -> dict[int, int]:
     for epoch in epochs:
         if not 0 < epoch <= plan.epochs:
             raise InputError(f"snapshot epochs must be from 1 to {plan.epochs}, got {epoch}")
-    ends = sorted({plan.first_update_of(epoch) for epoch in epochs})
-    return {update: number for number, update in enumerate(ends)}
+    return _numbered(plan.first_update_of(epoch) for epoch in epochs)
+
+
+def _numbered(updates: Iterable[int]) -> dict[int, int]:
+    """Number the updates in order; nothing is due before the first one."""
+    return {update: number for number, update in enumerate(sorted(set(updates) - {0}))}
 
 
 def snapshot_name(number: int) -> str:

@@ -1,7 +1,7 @@
 """The page of results: a table and curves for every recipe that was run."""
 
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -34,7 +34,14 @@ def recipe_sections(recipe: str, groups: Sequence[Group]) -> list[Section | Sequ
     return [
         Heading(recipe),
         Text(verdict(groups, metric)),
-        Table(columns=COLUMNS, rows=table_rows(groups, metric), caption=f"{recipe}: {word}"),
+        Table(
+            columns=(*COLUMNS, "best", "training"),
+            rows=[
+                [*row, _best_epoch(group, metric), spread(_training(group, metric))]
+                for row, group in zip(table_rows(groups, metric), groups, strict=True)
+            ],
+            caption=f"{recipe}: {word}",
+        ),
         [_curves(groups, metric, "update"), _curves(groups, metric, "epoch")],
         [_curves(groups, "train_loss", "epoch"), _sizes(groups)],
     ]
@@ -47,14 +54,14 @@ def table_rows(groups: Sequence[Group], metric: str) -> list[list[Any]]:
     rows = []
     for group in groups:
         final = spread(group.values("final", metric))
-        fewer = "" if baseline in (None, group) else _fewer(group, baseline)
+        saved = "" if baseline is None or group is baseline else _saved(group, baseline)
         rows.append(
             [
                 group.name,
                 Cell(final, "best", "the best final value") if group is best else final,
                 spread(group.values("ensemble", metric)),
                 group.updates,
-                fewer,
+                saved,
                 len(group.runs),
             ]
         )
@@ -68,31 +75,45 @@ def verdict(groups: Sequence[Group], metric: str) -> str:
     if baseline is None or not others:
         return ""
     best = _best(others, metric)
-    gain = mean(best.values("final", metric)) - mean(baseline.values("final", metric))
-    gain = -gain if metric.endswith(("perplexity", "loss")) else gain
+    finals = best.values("final", metric), baseline.values("final", metric)
+    if not all(finals):
+        return ""
+    gain = mean(finals[0]) - mean(finals[1])
+    gain = -gain if _falls(metric) else gain
     return (
         f"The best schedule here, {best.name}, is {abs(gain):.2f} "
         f"{'better' if gain > 0 else 'worse'} than the baseline ({WORDS.get(metric, metric)}; "
-        f"seed to seed the baseline spreads {_range(baseline, metric):.2f}) "
-        f"with {_fewer(best, baseline)} fewer updates."
+        f"seed to seed the baseline spreads {max(finals[1]) - min(finals[1]):.2f}) "
+        f"in {100 * best.updates / baseline.updates:.0f} % of its updates."
     )
 
 
+def _falls(metric: str) -> bool:
+    return metric.endswith(("perplexity", "loss"))
+
+
 def _best(groups: Sequence[Group], metric: str) -> Group:
-    sign = -1 if metric.endswith(("perplexity", "loss")) else 1
+    sign = -1 if _falls(metric) else 1
     return max(
         groups, key=lambda group: sign * mean(group.values("final", metric) or [-sign * 1e9])
     )
 
 
-def _range(group: Group, metric: str) -> float:
-    values = group.values("final", metric)
-    return max(values) - min(values)
-
-
-def _fewer(group: Group, baseline: Group | None) -> str:
-    assert baseline is not None
+def _saved(group: Group, baseline: Group) -> str:
     return f"{100 * (1 - group.updates / baseline.updates):.0f} %"
+
+
+def _best_epoch(group: Group, metric: str) -> Cell:
+    """Return the value at the best epoch, which is optimistic where the test set picks it."""
+    text = spread(group.values("best", metric))
+    if (group.runs[0].result.get("best") or {}).get("optimistic"):
+        return Cell(text, "quiet", "optimistic: the epoch is picked by the test set")
+    return Cell(text)
+
+
+def _training(group: Group, metric: str) -> list[float]:
+    """Return the same figure on the training data, over the last epoch as it was trained."""
+    return group.values("final", f"train_{metric.rpartition('_')[2]}")
 
 
 def _curves(groups: Sequence[Group], metric: str, against: str) -> Chart:
@@ -128,7 +149,7 @@ def _cycle_marks(groups: Sequence[Group], against: str) -> list[Mark]:
     marks = []
     for group in groups:
         lines = group.runs[0].epochs
-        for before, after in zip(lines, lines[1:], strict=False):
+        for before, after in pairwise(lines):
             if after["cycle"] != before["cycle"]:
                 at = before["update"] if against == "update" else before["epoch"] + 1
                 marks.append(Mark(at=at, label="cycle ends", series=group.name))
