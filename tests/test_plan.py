@@ -258,6 +258,14 @@ class TestBaseline:
             "examples must be given where epochs are counted, got none",
         ),
         (
+            {
+                "schedule": rebatch.exponential(1, factor=2, clock="updates"),
+                "updates": 60,
+                "examples": None,
+            },
+            "samples must be at most 2**53, got 72057594037927935",
+        ),
+        (
             {"schedule": "CBS-5", "epochs": 3},
             "schedule must be a schedule, use rebatch.parse for text, got 'CBS-5'",
         ),

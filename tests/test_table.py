@@ -66,8 +66,8 @@ class TestPlaces:
             ("sample_at", 17, "update must be from 0 to 15, got 17"),
             ("update_at", 210, "sample must be from 0 to 209, got 210"),
             ("portions", 2, "epoch must be from 0 to 1, got 2"),
-            ("batch_size_at", -1, "update must be a whole number of at least 0, got -1"),
-            ("batch_size_at", 1.5, "update must be a whole number of at least 0, got 1.5"),
+            ("batch_size_at", -1, "update must be from 0 to 15, got -1"),
+            ("batch_size_at", 1.5, "update must be from 0 to 15, got 1.5"),
         ],
     )
     def test_what_lies_outside_the_plan_is_refused(self, ask, value, message):

@@ -124,7 +124,7 @@ def _made(walk: "_Walk") -> Plan:
     if not walk.here.update:
         raise too_large(rows[0].batch_size, amount)
     if amount.count == ENDLESS:
-        amount = replace(amount, count=walk.here.sample)
+        amount = replace(amount, count=positive_int("samples", walk.here.sample))
         rows = tuple(replay(amount, rows))
     notes = tuple(walk.notes(rows))
     return Plan(str(schedule), schedule.first_size, schedule.clock, amount, rows, notes)

@@ -258,9 +258,9 @@ def _end_of(amount: Amount, row: Row, start: Place) -> Place:
     return start._replace(epoch=round(row.last_epoch), offset=0)  # epochs without an update
 
 
-def _check(name: str, value: int, limit: int) -> None:
-    if positive_int(name, value, at_least=0) >= limit:
-        raise InputError(f"{name} must be from 0 to {limit - 1}, got {value}")
+def _check(name: str, value: object, limit: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < limit:
+        raise InputError(f"{name} must be from 0 to {limit - 1}, got {shown(value)}")
 
 
 def _read_plan(data: dict[str, Any]) -> Plan:
