@@ -95,11 +95,6 @@ def test_the_order_comes_from_seed_and_epoch_alone():
     assert tuple(flat(epoch_of(PlannedBatchSampler(other, 1), 1))) == orders[1, 1]
 
 
-def test_the_order_of_a_seed_never_changes():
-    plan = rebatch.plan(rebatch.constant(10), epochs=1, examples=10)
-    assert list(PlannedBatchSampler(plan, 7)) == [[4, 0, 6, 9, 1, 2, 8, 5, 7, 3]]
-
-
 def test_without_shuffling_the_order_is_that_of_the_data():
     assert flat(PlannedBatchSampler(cycle(), shuffle=False)) == list(range(100))
 

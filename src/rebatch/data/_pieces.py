@@ -2,21 +2,32 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import torch
 from torch import distributed
 
-from rebatch.data._cut import Piece, pieces_of, walk
+from rebatch.data._cut import Piece, Share, pieces_of, walk
 from rebatch.data._sampler import PlannedBatchSampler
-from rebatch.data._stream import PlannedStream
 from rebatch.errors import InputError
 
 Batch = TypeVar("Batch")
+Own = TypeVar("Own", covariant=True)
+
+
+class SelfReading(Protocol[Own]):
+    """A feed that holds its own data."""
+
+    @property
+    def share(self) -> Share:
+        """Give the part of every update that it reads."""
+
+    def pieces(self) -> Iterator[tuple[Piece, Own]]:
+        """Read one epoch, every batch with its piece."""
 
 
 def pieces(
-    sampler: PlannedBatchSampler | PlannedStream,
+    sampler: PlannedBatchSampler | SelfReading[Batch],
     loader: Iterable[Batch] | None = None,
     *,
     tokens: Callable[[Batch], int] | None = None,
@@ -31,7 +42,9 @@ def pieces(
     the weight is by tokens: ``tokens in the piece * world size / tokens in the update``.  That
     holds back the batches of one update until all of them, on all ranks, are counted.
 
-    A `PlannedStream` needs no loader: it reads itself.
+    A batch without a token has no mean; let its loss be 0, since nan times 0 is nan.
+
+    What reads itself, a `PlannedStream` or a `TensorLoader`, is given without a loader.
 
     >>> import rebatch
     >>> plan = rebatch.plan(rebatch.constant(5), epochs=1, examples=5)
@@ -53,7 +66,7 @@ def planned_pieces(sampler: PlannedBatchSampler) -> Iterator[Piece]:
 def by_tokens(
     paired: Iterable[tuple[Piece, Batch]],
     tokens: Callable[[Batch], int],
-    sampler: PlannedBatchSampler | PlannedStream,
+    sampler: PlannedBatchSampler | SelfReading[Batch],
 ) -> Iterator[tuple[Piece, Batch]]:
     """Weight pieces by their tokens instead of their samples, one update at a time."""
     held: list[tuple[Piece, Batch, int]] = []
@@ -88,17 +101,19 @@ def _over_ranks(count: int, world_size: int) -> int:
 
 
 def _paired(
-    sampler: PlannedBatchSampler | PlannedStream, loader: Iterable[Batch] | None
+    feed: PlannedBatchSampler | SelfReading[Batch], loader: Iterable[Batch] | None
 ) -> Iterator[tuple[Piece, Batch]]:
-    if isinstance(sampler, PlannedStream):
+    if not isinstance(feed, PlannedBatchSampler):
         if loader is not None:
-            raise InputError("loader must not be given for a stream, which reads itself, got one")
-        return sampler.pieces()
+            raise InputError(
+                "loader must be given for a sampler only, got one for what reads itself"
+            )
+        return feed.pieces()
     if loader is None:
         raise InputError("loader must be given for a sampler, got none")
     dataset = getattr(loader, "dataset", None)
-    sampler.check(dataset if hasattr(dataset, "__len__") else None)
-    return _side_by_side(sampler, loader)
+    feed.check(dataset if hasattr(dataset, "__len__") else None)
+    return _side_by_side(feed, loader)
 
 
 def _side_by_side(
