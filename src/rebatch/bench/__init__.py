@@ -1,0 +1,1 @@
+"""Speed side by side with plain PyTorch, in one run on one machine."""
