@@ -65,13 +65,14 @@ class LineLog:
         self.path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            length = path.stat().st_size if path.exists() else 0
+            if length < keep:
+                raise RunError(f"{path} must have at least {keep} bytes to go on, got {length}")
             self._file = open(path, "ab")  # noqa: SIM115
-            if self.length > keep:
+            if length > keep:
                 self._file.truncate(keep)
         except OSError as error:
             raise RunError(f"{path} could not be opened: {error.strerror}") from error
-        if self.length < keep:
-            raise RunError(f"{path} must have at least {keep} bytes to go on, got {self.length}")
 
     def __enter__(self) -> Self:
         return self

@@ -61,6 +61,6 @@ def reestimate(model: nn.Module, task: Task, context: Context) -> None:
     for batch in islice(task.batches(0, 0), MOST_BATCHES if layers else 0):
         memory = task.memory(model, count(batch, task.batch_dim))
         with context:
-            task.loss(model, batch._replace(attacked=False), memory)
+            task.loss(model, batch, memory)
     for layer, momentum in zip(layers, kept, strict=True):
         layer.momentum = momentum

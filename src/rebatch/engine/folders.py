@@ -70,6 +70,10 @@ class FolderTask:
         """Images carry nothing over."""
         return None
 
+    def prepare(self, model: nn.Module, batch: Batch) -> Batch:
+        """Leave the batch as it is."""
+        return batch
+
     def loss(self, model: nn.Module, batch: Batch, memory: Memory) -> Loss:
         """Return the mean cross-entropy."""
         logits = model(*batch.inputs).float()

@@ -71,18 +71,22 @@ class ImageTask:
         """Images carry nothing over."""
         return None
 
+    def prepare(self, model: nn.Module, batch: Batch) -> Batch:
+        """Replace a share of an attacked batch by adversarial neighbours."""
+        if not batch.attacked or self.adversarial is None:
+            return batch
+        images = self.adversarial.perturb(
+            model,
+            self._scaled(batch.inputs[0]),
+            batch.targets,
+            lambda chosen, labels: self._mean_loss(self._logits(model, chosen), labels),
+            first=batch.first,
+        )
+        return batch._replace(inputs=(images,))
+
     def loss(self, model: nn.Module, batch: Batch, memory: Memory) -> Loss:
-        """Return the mean loss, of adversarial neighbours for a share of the batch."""
-        images = self._scaled(batch.inputs[0])
-        if batch.attacked and self.adversarial is not None:
-            images = self.adversarial.perturb(
-                model,
-                images,
-                batch.targets,
-                lambda chosen, labels: self._mean_loss(self._logits(model, chosen), labels),
-                first=batch.first,
-            )
-        logits = self._logits(model, images)
+        """Return the mean loss."""
+        logits = self._logits(model, self._scaled(batch.inputs[0]))
         correct = (logits.argmax(1) == batch.targets).sum()
         return Loss(self._mean_loss(logits, batch.targets), correct)
 
@@ -98,7 +102,7 @@ class ImageTask:
             yield self._logits(model, self._scaled(images)), labels
 
     def _scaled(self, images: Tensor) -> Tensor:
-        return images.float().div_(self.peak)
+        return images if images.is_floating_point() else images.float().div_(self.peak)
 
     def _logits(self, model: nn.Module, images: Tensor) -> Tensor:
         logits: Tensor = model(self._ready(images))

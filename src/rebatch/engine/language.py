@@ -60,6 +60,10 @@ class LanguageTask:
         recurrent: Recurrent = model  # type: ignore[assignment]
         return recurrent.initial_state(batch_size)
 
+    def prepare(self, model: nn.Module, batch: Batch) -> Batch:
+        """Leave the batch as it is."""
+        return batch
+
     def loss(self, model: nn.Module, batch: Batch, memory: Memory) -> Loss:
         """Return the mean cross-entropy of the next tokens, and the state behind them."""
         logits, state = model(*batch.inputs, memory)

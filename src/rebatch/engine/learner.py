@@ -72,7 +72,7 @@ class Learner:
     def _gradient(self, batch: Batch, memory: Memory, *, measure: bool) -> Outcome:
         dim = self.task.batch_dim
         total = count(batch, dim)
-        parts = split(batch, memory, dim, self._piece(total, measure=measure))
+        parts = self._parts(batch, memory, self._piece(total, measure=measure))
         apart = MicroGradients(self.model) if measure and len(parts) > 1 else None
         results = []
         self.optimizer.zero_grad(set_to_none=True)
@@ -95,6 +95,13 @@ class Learner:
             joined([result.memory for result in results]),
             apart.sample(norm) if apart else None,
         )
+
+    def _parts(self, batch: Batch, memory: Memory, size: int) -> list[tuple[Batch, Memory]]:
+        with autocast(self.precision, self.device):
+            return [
+                (self.task.prepare(self.model, part), state)
+                for part, state in split(batch, memory, self.task.batch_dim, size)
+            ]
 
     def _piece(self, size: int, *, measure: bool) -> int:
         """Return the micro-batch size; a measured update is cut in two where that can be."""

@@ -47,6 +47,14 @@ class Task(Protocol):
         """Yield the batches of an epoch, from the update after the ``done`` first ones on."""
         ...
 
+    def prepare(self, model: nn.Module, batch: Batch) -> Batch:
+        """Change a batch by what the model is before the update.
+
+        All micro-batches of an update are prepared before the first is learnt from, which may
+        change the model's statistics.
+        """
+        ...
+
     def loss(self, model: nn.Module, batch: Batch, memory: Memory) -> Loss:
         """Return the loss of a batch."""
         ...
