@@ -124,21 +124,20 @@ class Plan:
 
     def portions(self, epoch: int) -> tuple[Portion, ...]:
         """Return the parts of an epoch, each at one batch size, in order."""
-        _check("epoch", epoch, self._epochs_begun)
-        starts = self._places[:-1]
-        first = bisect_right(starts, (epoch, 0), key=lambda place: place[:2]) - 1
-        last = bisect_right(starts, epoch, key=lambda place: place.epoch)
-        return tuple(self._portion(index, epoch) for index in range(first, last))
+        first, rows = self._first_row(epoch), len(self.rows)
+        after = bisect_right(self._places, epoch, hi=rows, key=lambda place: place.epoch)
+        return tuple(self._portion(index, epoch) for index in range(first, after))
 
     def updates_in(self, epoch: int) -> int:
         """Return the number of updates in an epoch."""
-        return sum(portion.updates for portion in self.portions(epoch))
+        _check("epoch", epoch, self._epochs_begun)
+        return self.first_update_of(epoch + 1) - self.first_update_of(epoch)
 
     def first_update_of(self, epoch: int) -> int:
-        """Return the number of updates made before an epoch."""
+        """Return the number of updates made before an epoch, which may be the end."""
         if epoch == self._epochs_begun:
             return self.updates
-        return self.portions(epoch)[0].first_update
+        return self._portion(self._first_row(epoch), epoch).first_update
 
     def next_row(
         self,
@@ -155,19 +154,17 @@ class Plan:
         >>> made.extend(made.next_row(20, epochs=2)).updates
         20
         """
-        last, run = (
-            self.rows[-1],
-            Run(self.amount, positive_int("batch_size", batch_size), self.end),
-        )
+        last, size = self.rows[-1], positive_int("batch_size", batch_size)
+        run = Run(self.amount, size, self.end)
         if not run.each:
-            raise too_large(batch_size, self.amount)
+            raise too_large(size, self.amount)
         until = run.until("epochs", self.end.epoch + positive_int("epochs", epochs))
         end = run.place(until if updates is None else positive_int("updates", updates))
         return Row.between(
             self.end,
             end,
             self.amount.count,
-            batch_size=batch_size,
+            batch_size=size,
             cycle=last.cycle + last.ends_cycle,
             step=0 if last.ends_cycle else last.step + 1,
             ends_cycle=ends_cycle,
@@ -224,6 +221,12 @@ class Plan:
 
     def _run(self, index: int) -> Run:
         return Run(self.amount, self.rows[index].batch_size, self._places[index])
+
+    def _first_row(self, epoch: int) -> int:
+        """Return the index of the row that an epoch begins in."""
+        _check("epoch", epoch, self._epochs_begun)
+        rows = len(self.rows)
+        return bisect_right(self._places, (epoch, 0), hi=rows, key=lambda place: place[:2]) - 1
 
     def _portion(self, index: int, epoch: int) -> Portion:
         row, run = self.rows[index], self._run(index)
