@@ -120,8 +120,8 @@ class Learner:
 
     def _halve(self, size: int) -> None:
         now = min(self.micro_batch_size or size, size)
-        smaller = now // 2 // self.group * self.group
-        if smaller < 1:
+        smaller = max(now // 2 // self.group, 1) * self.group
+        if smaller >= now:
             group = ", the group of batch norm: lower norm_batch_size" if self.group > 1 else ""
             raise RunError(f"memory does not suffice for a micro-batch of {now}{group}")
         self.micro_batch_size = smaller
