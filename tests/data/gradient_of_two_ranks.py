@@ -15,7 +15,7 @@ def shared_gradients(plan, model, dataset, loss, *, tokens=None):
     """Return the gradient of each update as DDP leaves it on this rank."""
     spread = DistributedDataParallel(model)
     rank = distributed.get_rank()
-    sampler = PlannedBatchSampler(plan, 4, rank=rank, world_size=2, micro_batch_size=3)
+    sampler = PlannedBatchSampler(plan, 4, rank=rank, world_size=2, micro_batch_size=2)
     loader, found = DataLoader(dataset, batch_sampler=sampler), []
     for piece, batch in pieces(sampler, loader, tokens=tokens):
         spread.require_backward_grad_sync = piece.last
