@@ -169,6 +169,10 @@ class TestEnds:
         with pytest.warns(UserWarning, match="goes on after the 100 samples that epoch 0"):
             assert len(lists(stream)) == 10
 
+    def test_a_longer_stream_than_the_only_epoch_is_said_too(self):
+        with pytest.warns(UserWarning, match="goes on after the 100 samples that epoch 0"):
+            lists(PlannedStream(Numbers(101), cycle(epochs=1)))
+
     def test_what_drop_last_leaves_out_is_no_surprise(self):
         stream = PlannedStream(Numbers(105), cycle(examples=105, drop_last=True))
         assert len(lists(stream)) == 10
@@ -245,7 +249,7 @@ def test_samples_are_collated_by_the_function_given():
         (range(101), "source must have 100 samples, as the plan has, got 101"),
         (
             DataLoader(range(100), batch_size=5),
-            "single samples.* got a DataLoader with batch_size=5",
+            "batch_size=None, or chunked must be True, got one that makes batches",
         ),
     ],
 )

@@ -34,7 +34,9 @@ class PlannedBatchSampler(Feed, Sampler[list[Any]]):
         world_size: how many ranks share an update.
         shuffle: False keeps the order of the data set.
         micro_batch_size: the most samples a device computes at once.
-        sampler: your own order, drawn once an epoch: any iterable of indices with a length.
+        sampler: your own order, any iterable of indices with a length.  It is drawn once an epoch,
+            told the epoch if it has ``set_epoch``, with torch's randomness seeded by (seed, epoch);
+            if it uses any other, every rank and every resume must draw the same from it.
         dataset: given, its length is compared with the plan's at once.
 
     >>> import rebatch

@@ -24,8 +24,8 @@ class PlannedStream(Feed, IterableDataset[Any]):
 
     Every rank reads the whole source, in the same order, and collates its own share; costly
     decoding is best left to ``collate_fn``.  A source that ends early gives a last batch with what
-    there is, with its true weights and with a warning; one of a plan of several epochs that does
-    not end where an epoch does gives a warning too.
+    there is, with its true weights and with a warning; one that goes on after an epoch whose
+    length was counted gives a warning too.
 
     Args:
         source: yields samples anew for every epoch; its ``set_epoch`` is called if it has one.
@@ -134,9 +134,9 @@ class PlannedStream(Feed, IterableDataset[Any]):
             yield piece, reader.batch(held, *place)
 
     def _check_end(self, reader: Reader, epoch: int, seen: int) -> None:
-        """Compare the end of the source with that of the epoch, where one follows."""
+        """Compare the end of the source with that of an epoch which is the whole of it."""
         plan, end = self.plan, self.plan.portions(epoch)[-1]
-        if plan.epochs <= 1 or end.offset + end.length < plan.examples:
+        if not _counted(plan) or end.offset + end.length < plan.examples:
             return
         left_out = plan.examples - seen
         more, _ = reader.read(left_out + 1, 0, 0)
@@ -185,15 +185,20 @@ def _say_short(seen: int, plan: Plan, epoch: int) -> None:
 def _check(source: Iterable[Any], plan: Plan, chunked: bool) -> None:
     if isinstance(plan.amount, Tokens):
         raise InputError("plan must be of examples, got one of tokens: use TokenColumns")
-    if isinstance(source, DataLoader) and source.batch_size is not None and not chunked:
+    if isinstance(source, DataLoader) and source.batch_sampler is not None and not chunked:
         raise InputError(
-            "source must yield single samples, with batch_size=None, or chunked must be True, "
-            f"got a DataLoader with batch_size={source.batch_size}"
+            "source must be a DataLoader with batch_size=None, or chunked must be True, "
+            "got one that makes batches"
         )
     count = None if chunked else _length(source)
-    longer = plan.epochs <= 1 and count is not None and count > plan.examples
-    if count not in (None, plan.examples) and not longer:
+    goes_on = count is not None and count > plan.examples and not _counted(plan)
+    if count not in (None, plan.examples) and not goes_on:
         raise InputError(f"source must have {plan.examples} samples, as the plan has, got {count}")
+
+
+def _counted(plan: Plan) -> bool:
+    """Tell whether an epoch is the whole source, and not the part that training takes of it."""
+    return plan.epochs > 1 or plan.clock == "epochs"
 
 
 def _length(source: Iterable[Any]) -> int | None:
