@@ -1,4 +1,4 @@
-"""."""
+"""Feeding: batches as the plan cuts them, from data sets, streams, tensors and token columns."""
 
 from rebatch.data._augment import Augment as Augment
 from rebatch.data._augment import Normalize as Normalize
