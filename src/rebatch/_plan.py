@@ -187,9 +187,7 @@ class _Walk:
     def _until(self, run: Run, end: float) -> float:
         if end == math.inf:
             return end
-        clock = self.schedule.clock
-        per_sample = self.per_sample if clock == "tokens" else 1
-        return run.until(clock, -(-int(end) // per_sample))
+        return run.until(self.schedule.clock, -(-int(end) // self.per_sample))
 
     def _epochs_allowed(self, stair: Stair) -> int:
         """Return up to where epochs may be passed over that a batch is too large for."""
