@@ -96,7 +96,3 @@ def main():
         **trained(),
     }
     print(json.dumps(found))
-
-
-if __name__ == "__main__":
-    main()

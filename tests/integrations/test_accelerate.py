@@ -1,5 +1,8 @@
 """The plan inside Accelerate, in this process and in two real ones."""
 
+import importlib
+import sys
+
 import pytest
 import torch
 from accelerate import Accelerator
@@ -244,6 +247,13 @@ def test_gradients_are_exchanged_with_the_last_piece_alone(ranks):
     first, second = (rank["held"] for rank in ranks)
     assert [last for last, _ in first] == [False, False, True] * 2 + [True]
     assert all((one == two) == last for (last, one), (_, two) in zip(first, second, strict=True))
+
+
+def test_without_accelerate_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "accelerate", None)
+    monkeypatch.delitem(sys.modules, "rebatch.integrations.accelerate")
+    with pytest.raises(ImportError, match=r"pip install 'rebatch\[accelerate\]'"):
+        importlib.import_module("rebatch.integrations.accelerate")
 
 
 def test_the_example_trains_and_goes_on_where_it_was(run_example, tmp_path):
