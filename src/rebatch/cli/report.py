@@ -10,7 +10,8 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "report",
         help="tables and curves of runs as one self-contained page",
-        description="Read the records of all finished runs below a folder and write one HTML page.",
+        description="Read the records of all finished runs below a folder and write one HTML page, "
+        "or with -o FILE.md the paper's tables with ours beside them as Markdown.",
     )
     parser.add_argument("folder", type=Path, metavar="DIR", help="holds run folders at any depth")
     parser.add_argument(
@@ -22,7 +23,10 @@ def register(commands: Any) -> None:
 
 def run_report(arguments: argparse.Namespace) -> None:
     """Write the page and say where it is."""
-    from rebatch.report import results_page, write
+    from rebatch.report import reproduction, results_page, write
 
     target = arguments.output or arguments.folder / "report.html"
-    print(write(target, results_page(arguments.folder, arguments.title)))
+    if target.suffix == ".md":
+        print(write(target, f"# {arguments.title}\n\n{reproduction(arguments.folder)}"))
+    else:
+        print(write(target, results_page(arguments.folder, arguments.title)))

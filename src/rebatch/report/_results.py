@@ -8,6 +8,7 @@ from typing import Any
 
 from rebatch.report._chart import Chart, Mark, Series
 from rebatch.report._page import Heading, Section, Text, page
+from rebatch.report._published import find_published
 from rebatch.report._runs import Group, headline, read_groups, spread
 from rebatch.report._table import Cell, Table
 
@@ -35,9 +36,9 @@ def recipe_sections(recipe: str, groups: Sequence[Group]) -> list[Section | Sequ
         Heading(recipe),
         Text(verdict(groups, metric)),
         Table(
-            columns=(*COLUMNS, "best", "training"),
+            columns=(*COLUMNS, "best", "training", "paper"),
             rows=[
-                [*row, _best_epoch(group, metric), spread(_training(group, metric))]
+                [*row, _best_epoch(group, metric), spread(_training(group, metric)), _paper(group)]
                 for row, group in zip(table_rows(groups, metric), groups, strict=True)
             ],
             caption=f"{recipe}: {word}",
@@ -109,6 +110,12 @@ def _best_epoch(group: Group, metric: str) -> Cell:
     if (group.runs[0].result.get("best") or {}).get("optimistic"):
         return Cell(text, "quiet", "optimistic: the epoch is picked by the test set")
     return Cell(text)
+
+
+def _paper(group: Group) -> float | None:
+    """Return the figure that the paper prints for this very case."""
+    cell = find_published(group)
+    return None if cell is None else cell.value
 
 
 def _training(group: Group, metric: str) -> list[float]:
