@@ -92,7 +92,9 @@ def text_job(tmp_path: Path) -> Callable[..., Job]:
     ) -> Job:
         generator = torch.Generator().manual_seed(2)
         tokens = torch.arange(400) % 7
-        tokens[torch.randint(0, 400, (40,), generator=generator)] = 0
+        tokens[torch.randint(0, 400, (400,), generator=generator)] = (
+            0  # so that there is something to learn
+        )
         plan = rebatch.plan(rebatch.parse(code, base), epochs=epochs, tokens=400, bptt=9)
         held_out = {"valid": tokens[:150], "test": tokens[150:333]}
         task = LanguageTask(tokens, held_out, plan, device=CPU, bptt=9)

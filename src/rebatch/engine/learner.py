@@ -56,6 +56,11 @@ class Learner:
         self.optimizer.step()
         return outcome
 
+    def is_finite(self) -> bool:
+        """Tell whether all weights are numbers; this waits for the device."""
+        largest = torch._foreach_norm(list(self.model.parameters()), torch.inf)
+        return bool(torch.stack(largest).isfinite().all())
+
     def pop_reports(self) -> list[str]:
         """Return what there is to say since the last time."""
         reports, self._reports = self._reports, []

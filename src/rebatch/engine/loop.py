@@ -74,7 +74,7 @@ class _Training:
 
     def save(self) -> None:
         """Write a checkpoint."""
-        self._demand_finite()
+        self._demand_finite(weights=True)
         self.progress.log_length = self.log.length
         save_checkpoint(self.job, self.progress)
         self.saved = time.monotonic()
@@ -96,7 +96,7 @@ class _Training:
     def _snapshot_if_due(self) -> None:
         number = self.job.snapshots.get(self.progress.update)
         if number is not None:
-            self._demand_finite()
+            self._demand_finite(weights=True)
             save_snapshot(self.job.folder.snapshots / snapshot_name(number), self.job.learner.model)
 
     def _save_if_due(self) -> None:
@@ -105,9 +105,11 @@ class _Training:
         if self.stop.signal:
             raise Stopped(self.stop.signal, self.progress.update)
 
-    def _demand_finite(self) -> None:
+    def _demand_finite(self, *, weights: bool = False) -> None:
         if not self.progress.tally.is_finite():
             raise self._not_finite("the loss or its gradient")
+        if weights and not self.job.learner.is_finite():
+            raise self._not_finite("a weight")
 
     def _not_finite(self, what: str) -> RunError:
         at = f"epoch {self.progress.epoch}, update {self.progress.update - 1}"
