@@ -39,9 +39,18 @@ class Comparison:
 
 
 def compare_feeding(*, quick: bool = False) -> list[Comparison]:
-    """Measure everything, in one process; ``quick`` uses little data, and says little."""
-    indices = _indices(20_000 if quick else 1_281_167, 256, repeats=1 if quick else 11)
-    return indices + _loading(512 if quick else 10_000, 128, repeats=1 if quick else 15)
+    """Measure everything, in one process; ``quick`` uses little data, and says little.
+
+    Torch may use one thread, for us and for itself: waiting for a second one on a busy machine
+    would be all that is measured.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        indices = _indices(20_000 if quick else 1_281_167, 256, repeats=1 if quick else 11)
+        return indices + _loading(512 if quick else 10_000, 128, repeats=1 if quick else 15)
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _indices(examples: int, batch_size: int, repeats: int) -> list[Comparison]:

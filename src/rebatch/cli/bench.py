@@ -19,7 +19,8 @@ Measure how fast batches come, side by side with torch's own loaders:
   indices   one epoch of batch indices at the size of ImageNet, time and memory
   loading   CIFAR-shaped tensors in memory, on the CPU, against a DataLoader with 0 and 2 workers
 
-Times are the best of several passes, taken in turns. The ratio is torch's figure divided by ours.
+Times are the best of several passes, taken in turns, with one thread for either side. The ratio
+is torch's figure divided by ours.
 """
 _EXAMPLES = """\
 examples:
@@ -75,8 +76,7 @@ def _figures(found: "list[Comparison]") -> str:
     import torch
 
     rows = [{**asdict(row), "ratio": row.ratio} for row in found]
-    machine = {"torch": torch.__version__, "threads": torch.get_num_threads()}
-    return json.dumps({**machine, "feeding": rows}, indent=2) + "\n"
+    return json.dumps({"torch": torch.__version__, "feeding": rows}, indent=2) + "\n"
 
 
 def _write(text: str, file: str) -> None:
