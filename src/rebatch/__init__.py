@@ -10,6 +10,8 @@ rows, and everything else (loaders, learning rates, snapshots, reports) reads th
 15420
 """
 
+from rebatch import noise as noise
+from rebatch import rates as rates
 from rebatch._plan import Plan as Plan
 from rebatch._plan import Row as Row
 from rebatch._plan import baseline as baseline

@@ -9,7 +9,7 @@ from typing import NoReturn
 import rebatch
 from rebatch.errors import InputError, RunError
 
-COMMANDS = ("plan", "demo", "recipes", "data", "train", "ensemble", "report")
+COMMANDS = ("plan", "demo", "recipes", "data", "train", "ensemble", "report", "bench")
 
 
 class Parser(argparse.ArgumentParser):
