@@ -101,8 +101,6 @@ def build_model(
         "C4": models.MLP3,
         "I1": models.ResNet50,
     }
-    if code not in networks:
-        raise InputError(f"model must be one of C1-C4, I1, L1, L2, E1, got {recipe.model!r}")
     return networks[code](classes, norm_batch_size=norm)
 
 
@@ -115,6 +113,8 @@ def _amount(recipe: Recipe, data: Any) -> dict[str, Any]:
         count = len(data.train_labels)
     else:
         count = len(data.train)
+    if recipe.holdout >= count:
+        raise InputError(f"holdout must leave training images, got {recipe.holdout} of {count}")
     return {"examples": count - recipe.holdout, "drop_last": recipe.drop_last}
 
 
@@ -157,10 +157,6 @@ def _image_splits(
     test = (data.test_images, data.test_labels)
     if not recipe.holdout:
         return (images, labels), {"test": test}
-    if recipe.holdout >= len(labels):
-        raise InputError(
-            f"holdout must leave training images, got {recipe.holdout} of {len(labels)}"
-        )
     order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(0))
     kept, apart = order[recipe.holdout :].sort().values, order[: recipe.holdout]
     held_out = {"validation": (images[apart], labels[apart]), "test": test}

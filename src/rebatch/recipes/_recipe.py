@@ -12,7 +12,16 @@ from rebatch.errors import InputError, one_of, positive_int, positive_number
 from rebatch.rates import Rate
 from rebatch.recipes._fields import converted, read
 
+DATA = {
+    "L": ("ptb", "wikitext-2"),
+    "C": ("cifar10", "cifar100"),
+    "I": ("imagenet",),
+    "E": ("snli", "multinli", "sick"),
+    "d": ("digits",),
+}
+"""The data sets of each kind of model, by its first letter."""
 CHOICES = {
+    "model": ("L1", "L2", "L1'", "L2'", "C1", "C2", "C3", "C4", "I1", "E1", "demo"),
     "optimizer": ("sgd", "adam"),
     "shortcut": ("A", "B"),
     "form": ("nyu-mll", "chen"),
@@ -111,6 +120,7 @@ class Recipe:
             positive_int("micro_batch_size", self.micro_batch_size)
         for name, choices in CHOICES.items():
             one_of(name, getattr(self, name), choices)
+        one_of("data", self.data, DATA[self.model[0]])
         self._check_momentum()
 
     def _check_momentum(self) -> None:

@@ -1,0 +1,120 @@
+import pytest
+import torch
+
+from rebatch.engine.folders import FolderTask
+from rebatch.errors import InputError
+from rebatch.recipes import case, find, override
+from rebatch.recipes._build import build
+
+CPU = torch.device("cpu")
+
+
+def built(root, name, *settings, code="CBS-1-2", variant=None, seed=0):
+    made = case(override(find(name), settings), code, variant)
+    return build(made, seed=seed, device=CPU, data_root=root)
+
+
+def test_the_plan_is_made_for_the_data_that_is_there(data_root):
+    assert built(data_root, "c1-cifar10", "epochs=2").plan.examples == 20
+    assert built(data_root, "l1-ptb", "epochs=2", "hidden=4").plan.examples == 1000
+    assert built(data_root, "e1-snli-dev", "epochs=2", "hidden=4").plan.examples == 48
+
+
+def test_batch_norm_groups_are_the_base_or_what_is_asked_for(data_root):
+    groups = {
+        "base": built(data_root, "c1-cifar10", "cyclical_batch_size=4"),
+        "asked": built(data_root, "c1-cifar10", "cyclical_batch_size=4", "norm_batch_size=2"),
+        "whole": built(
+            data_root, "c1-cifar10", "cyclical_batch_size=4", variant="whole-batch-norm"
+        ),
+    }
+    norms = {name: made.learner.model[2].norm_batch_size for name, made in groups.items()}
+    assert norms == {"base": 4, "asked": 2, "whole": None}
+    assert {name: made.learner.group for name, made in groups.items()} == {
+        "base": 4,
+        "asked": 2,
+        "whole": 8,
+    }
+    assert built(data_root, "c4-cifar10").learner.group == 1
+
+
+def test_a_micro_batch_must_hold_whole_groups(data_root):
+    settings = ("cyclical_batch_size=4", "micro_batch_size=6")
+    with pytest.raises(InputError) as error:
+        built(data_root, "c1-cifar10", *settings)
+    assert str(error.value) == (
+        "micro_batch_size must be a multiple of 4, the group of batch norm, got 6"
+    )
+    assert built(data_root, "c4-cifar10", *settings).learner.micro_batch_size == 6
+
+
+def test_a_holdout_is_cut_from_the_training_images_and_picks_the_epoch(data_root):
+    made = built(data_root, "c1-cifar10", "holdout=5")
+    task = made.learner.task
+    assert made.plan.examples == 15
+    assert task.selects_by == "validation_accuracy"
+    assert [len(labels) for _, labels in task.held_out.values()] == [5, 4]
+    apart = {image.numpy().tobytes() for image in task.held_out["validation"][0]}
+    kept = {image.numpy().tobytes() for image in task.loader._tensors[0]}
+    assert len(apart) == 5
+    assert not apart & kept
+    with pytest.raises(InputError, match=r"holdout must leave training images, got 20 of 20"):
+        built(data_root, "c1-cifar10", "holdout=20")
+
+
+def test_the_same_seed_starts_from_the_same_weights(data_root):
+    def start(seed):
+        return built(data_root, "c1-cifar10", seed=seed).learner.model[0].weight
+
+    assert torch.equal(start(1), start(1))
+    assert not torch.equal(start(1), start(2))
+
+
+@pytest.mark.parametrize("how", ["default", "xavier", "msra", "orthogonal", "lsuv", "gaussian-0.1"])
+def test_every_initialisation_can_be_asked_for(data_root, how):
+    model = built(data_root, "c1-cifar10", f"initialization={how}").learner.model
+    bias = float(model[0].bias.detach().abs().sum())
+    assert (bias == 0) == (how != "default")
+
+
+def test_the_initialisation_study_starts_from_its_gaussian(data_root):
+    model = built(data_root, "c1-initialization").learner.model
+    assert model[9].weight.std().item() == pytest.approx(0.1, rel=0.02)
+
+
+def test_an_initialisation_that_needs_images_is_refused_for_text(data_root):
+    with pytest.raises(InputError, match=r"initialization must be one that needs no images"):
+        built(data_root, "l1-ptb", "hidden=4", "initialization=lsuv")
+    assert built(data_root, "l1-ptb", "hidden=4", "initialization=xavier")
+
+
+def test_the_embedding_of_esim_is_frozen_and_left_to_no_optimiser(data_root):
+    learner = built(data_root, "e1-snli", "hidden=4").learner
+    assert not learner.model.embedding.weight.requires_grad
+    held = {id(p) for group in learner.optimizer.param_groups for p in group["params"]}
+    assert id(learner.model.embedding.weight) not in held
+    trained = built(data_root, "e1-snli", "hidden=4", "form=chen").learner
+    assert trained.model.embedding.weight.requires_grad
+
+
+def test_crops_of_imagenet_depend_on_the_seed(data_root):
+    crops = [built(data_root, "i1-imagenet", seed=seed).learner.task.train[0][0] for seed in (0, 1)]
+    assert crops[0].shape == crops[1].shape
+    task = built(data_root, "i1-imagenet", seed=3).learner.task
+    assert isinstance(task, FolderTask)
+    assert task.train.seed == 3
+
+
+def test_snapshots_fall_due_where_the_recipe_says(data_root):
+    settings = ("epochs=4", "cyclical_batch_size=4")
+    assert list(built(data_root, "c1-cifar10", *settings).snapshots) == [8, 16]
+    steps = built(data_root, "c1-cifar10", *settings, variant="step-snapshots")
+    assert list(steps.snapshots) == [5, 8, 13, 16]
+    beside = built(
+        data_root,
+        "c1-cifar10",
+        *("epochs=4", "baseline_batch_size=5"),
+        code="BL",
+        variant="snapshots-as-CBS-1-2",
+    )
+    assert list(beside.snapshots) == [8, 16]
