@@ -278,7 +278,7 @@ class TestJson:
             [None, -1, 0, 1, 2.5, True, "x", [], {}, 10**30, 1e400, float("nan"), "examples"]
         ),
     )
-    def test_a_plan_with_one_value_changed_is_refused_or_is_the_same(self, made, path, value):
+    def test_a_plan_with_one_value_changed_is_refused_or_cut_alike(self, made, path, value):
         data = copy.deepcopy(made.to_dict())
         spot, key = data, None
         for number in path:
@@ -294,5 +294,5 @@ class TestJson:
             again = Plan.from_json(json.dumps(data))
         except InputError:
             return
-        assert again.rows == made.rows
-        assert again.amount == made.amount
+        assert again.to_dict() == data
+        assert [row.updates for row in again.rows] == [row.updates for row in made.rows]
