@@ -101,9 +101,11 @@ def spread(values: Sequence[float], digits: int = 2) -> str:
     return f"{centre} ± {stdev(values):.{digits}f}" if len(values) > 1 else centre
 
 
-def _rank(recipe: str, schedule: str, variant: str | None, overrides: Any) -> tuple[Any, ...]:
+def _rank(
+    recipe: str, schedule: str, variant: str | None, overrides: tuple[str, ...]
+) -> tuple[Any, ...]:
     """Sort the baseline before the cycles, the paper's own cases before controls."""
-    return recipe, variant or "", str(overrides), schedule != "BL", len(schedule), schedule
+    return recipe, variant or "", overrides, schedule != "BL", len(schedule), schedule
 
 
 def _by_seed(runs: list[Run]) -> list[Run]:

@@ -1,0 +1,124 @@
+from pathlib import Path
+
+import pytest
+
+from rebatch.records import LineLog, write_json
+from rebatch.report._results import results_page, table_rows, verdict
+from rebatch.report._runs import read_groups
+from rebatch.report._table import Cell
+
+
+def write_run(root: Path, code: str, seed: int, perplexity: float = 0.0, **values) -> None:
+    folder = root / f"{code} {seed}"
+    result = {
+        "recipe": "l1-ptb",
+        "schedule": code,
+        "seed": seed,
+        "variant": None,
+        "overrides": [],
+        "updates": 51_792 if code == "BL" else 25_896,
+        "final": {"test_perplexity": perplexity, "train_perplexity": 40.0 + seed},
+        "best": {
+            "by": "valid_perplexity",
+            "test_perplexity": perplexity - 0.5,
+            "optimistic": False,
+        },
+        "ensemble": {"members": ["cycle-000"], "test_perplexity": perplexity - 2},
+        **values,
+    }
+    write_json(folder / "run.json", {})
+    write_json(folder / "result.json", result)
+    with LineLog(folder / "metrics.jsonl") as log:
+        for epoch in range(4):
+            log.write(
+                {
+                    "kind": "epoch",
+                    "epoch": epoch,
+                    "update": 10 * (epoch + 1),
+                    "cycle": epoch // 2,
+                    "batch_size": 10 * (1 + epoch % 2),
+                    "train_loss": 5.0 - epoch,
+                    "test_perplexity": 100.0 - epoch + seed,
+                }
+            )
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    for seed, (baseline, cycles) in enumerate([(82.0, 80.0), (83.0, 81.0)]):
+        write_run(tmp_path, "BL", seed, baseline)
+        write_run(tmp_path, "CBS-10", seed, cycles)
+    return tmp_path
+
+
+def test_the_table_holds_means_deviations_and_saved_updates(runs):
+    plain = [
+        [cell.value if isinstance(cell, Cell) else cell for cell in row]
+        for row in table_rows(read_groups(runs), "test_perplexity")
+    ]
+    assert plain == [
+        ["BL", "82.50 ± 0.71", "80.50 ± 0.71", 51_792, "", 2],
+        ["CBS-10", "80.50 ± 0.71", "78.50 ± 0.71", 25_896, "50 %", 2],
+    ]
+
+
+def test_the_lowest_perplexity_and_the_highest_accuracy_stand_out(runs, tmp_path):
+    rows = table_rows(read_groups(runs), "test_perplexity")
+    assert [isinstance(row[1], Cell) for row in rows] == [False, True]
+    other = tmp_path / "other"
+    for code, accuracy in (("BL", 87.0), ("CBS-5", 86.0)):
+        write_run(other, code, 0, recipe="c1", final={"test_accuracy": accuracy})
+    rows = table_rows(read_groups(other), "test_accuracy")
+    assert [isinstance(row[1], Cell) for row in rows] == [True, False]
+
+
+def test_the_verdict_tells_gain_spread_and_cost(runs):
+    assert verdict(read_groups(runs), "test_perplexity") == (
+        "The best schedule here, CBS-10, is 2.00 better than the baseline (test perplexity; "
+        "seed to seed the baseline spreads 1.00) in 50 % of its updates."
+    )
+
+
+def test_a_loss_is_said_as_it_is(tmp_path):
+    write_run(tmp_path, "BL", 0, 80.0)
+    write_run(tmp_path, "CBS-10", 0, 81.5)
+    assert "is 1.50 worse than the baseline" in verdict(read_groups(tmp_path), "test_perplexity")
+
+
+def test_without_a_baseline_there_is_no_verdict(tmp_path):
+    write_run(tmp_path, "CBS-10", 0, 81.5)
+    assert verdict(read_groups(tmp_path), "test_perplexity") == ""
+    assert results_page(tmp_path)
+
+
+def test_the_page_shows_final_best_and_training_figures(runs):
+    page = results_page(runs, "Results")
+    for text in ("82.50 ± 0.71", "80.00 ± 0.71", "40.50 ± 0.71", "l1-ptb: test perplexity"):
+        assert text in page
+    assert "optimistic" not in page
+
+
+def test_a_best_epoch_that_the_test_set_picked_is_marked(tmp_path):
+    best = {"by": "test_accuracy", "test_accuracy": 88.0, "optimistic": True}
+    final = {"test_accuracy": 87.0, "train_accuracy": 99.0}
+    write_run(tmp_path, "BL", 0, recipe="c1-cifar10", final=final, best=best, ensemble=None)
+    page = results_page(tmp_path)
+    assert "optimistic: the epoch is picked by the test set" in page
+    assert "99.00" in page
+
+
+def test_names_from_records_cannot_write_html(tmp_path):
+    evil = "<script>alert(1)</script>"
+    write_run(tmp_path, "BL", 0, 80.0, recipe=evil)
+    write_run(tmp_path, "CBS-10", 0, 80.0, recipe=evil, overrides=["name=<img src=x>"])
+    page = results_page(tmp_path, evil)
+    assert evil not in page
+    assert "<img src=x>" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+
+def test_runs_of_several_recipes_have_a_heading_each(tmp_path):
+    for recipe in ("l1-ptb", "l2-ptb"):
+        write_run(tmp_path / recipe, "BL", 0, 80.0, recipe=recipe)
+    page = results_page(tmp_path)
+    assert page.count("<h2 ") == 2
