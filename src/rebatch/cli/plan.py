@@ -41,6 +41,7 @@ examples:
   rebatch plan BL CBS-5 CBS-5-A CBS-5-T --base 10 --epochs 60 --examples 60000
   rebatch plan "0:768 250B:1536" --samples 500B
   rebatch plan CBS-5 --base 10 --epochs 40 --examples 50000 --plot plan.html
+  rebatch plan --recipe l1-ptb --schedule CBS-10
   rebatch plan --gallery --plot gallery.svg
 
 Numbers may end in K, M, B or T.
@@ -57,6 +58,7 @@ def register(commands: "Commands") -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("codes", metavar="CODE", nargs="*", help="one or more schedules")
+    _add_recipe(parser)
     _add_schedule(parser)
     _add_data(parser)
     _add_output(parser)
@@ -76,6 +78,15 @@ def run(arguments: argparse.Namespace) -> None:
     _print(plans, size, arguments)
     for note in dict.fromkeys(note for made in plans for note in made.notes):
         print(f"rebatch: note: {note}", file=sys.stderr)
+
+
+def _add_recipe(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("recipe, instead of all that follows but the output")
+    group.add_argument(
+        "--recipe", metavar="NAME", help="plan this recipe: without a CODE, all its schedules"
+    )
+    group.add_argument("--schedule", metavar="CODE", help="the same as CODE, as in rebatch train")
+    group.add_argument("--variant", metavar="NAME", help="a control of the recipe")
 
 
 def _add_schedule(parser: argparse.ArgumentParser) -> None:
@@ -113,6 +124,12 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def _plans(arguments: argparse.Namespace) -> list[Plan]:
+    if arguments.schedule is not None:
+        arguments.codes.append(arguments.schedule)
+    if arguments.recipe is not None:
+        return _plans_of_recipe(arguments)
+    if arguments.variant is not None:
+        raise InputError(f"variant must be given with --recipe, got {arguments.variant!r} alone")
     if arguments.gallery:
         _set_gallery(arguments)
     if not arguments.codes:
@@ -123,6 +140,21 @@ def _plans(arguments: argparse.Namespace) -> list[Plan]:
     names = ("epochs", "updates", "samples", "examples", "tokens", "bptt", "tokens_per_example")
     numbers = {name: _whole(name, getattr(arguments, name)) for name in names}
     return [make_plan(schedule, drop_last=arguments.drop_last, **numbers) for schedule in schedules]
+
+
+def _plans_of_recipe(arguments: argparse.Namespace) -> list[Plan]:
+    """Plan a recipe on the official amount of its data, beside its own baseline."""
+    from rebatch.recipes import case, find
+
+    names = ("base", "clock", "gallery", "examples", "tokens", "bptt", "drop_last")
+    for name in (*names, "tokens_per_example", "epochs", "updates", "samples"):
+        if getattr(arguments, name):
+            raise InputError(f"{name} must not be given with --recipe, which has its own, got it")
+    recipe = find(arguments.recipe)
+    if arguments.baseline is None:
+        arguments.baseline = str(recipe.baseline_batch_size)
+    codes = arguments.codes or recipe.schedules
+    return [case(recipe, code, arguments.variant).plan() for code in codes]
 
 
 def _set_gallery(arguments: argparse.Namespace) -> None:
