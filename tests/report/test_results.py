@@ -75,7 +75,7 @@ def test_the_lowest_perplexity_and_the_highest_accuracy_stand_out(runs, tmp_path
 def test_the_verdict_tells_gain_spread_and_cost(runs):
     assert verdict(read_groups(runs), "test_perplexity") == (
         "The best schedule here, CBS-10, is 2.00 better than the baseline (test perplexity; "
-        "seed to seed the baseline spreads 1.00) in 50 % of its updates."
+        "from seed to seed the baseline itself spreads 1.00) with 50 % of its updates."
     )
 
 

@@ -224,9 +224,9 @@ DEMO = Recipe(
     schedules=("BL", "CBS-5", "CBS-5-A", "CBS-5-T"),
     epochs=40,
     baseline_batch_size=16,
-    baseline_rate=constant(0.1),
+    baseline_rate=constant(0.3),
     cyclical_batch_size=16,
-    cyclical_rate=constant(0.1),
+    cyclical_rate=constant(0.3),
     hidden=64,
     log_every=50,
 )

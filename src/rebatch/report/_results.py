@@ -31,21 +31,26 @@ def results_page(root: Path, title: str = "Results") -> str:
 def recipe_sections(recipe: str, groups: Sequence[Group]) -> list[Section | Sequence[Section]]:
     """Return heading, table and curves of one recipe."""
     metric = headline(groups)
-    word = WORDS.get(metric, metric)
     return [
         Heading(recipe),
         Text(verdict(groups, metric)),
-        Table(
-            columns=(*COLUMNS, "best", "training", "paper"),
-            rows=[
-                [*row, _best_epoch(group, metric), spread(_training(group, metric)), _paper(group)]
-                for row, group in zip(table_rows(groups, metric), groups, strict=True)
-            ],
-            caption=f"{recipe}: {word}",
-        ),
+        _table(recipe, groups, metric),
         [_curves(groups, metric, "update"), _curves(groups, metric, "epoch")],
         [_curves(groups, "train_loss", "epoch"), _sizes(groups)],
     ]
+
+
+def _table(recipe: str, groups: Sequence[Group], metric: str) -> Table:
+    rows = [
+        [*row, _best_epoch(group, metric), spread(_training(group, metric))]
+        for row, group in zip(table_rows(groups, metric), groups, strict=True)
+    ]
+    columns = [*COLUMNS, "best", "training"]
+    papers = [_paper(group) for group in groups]
+    if any(paper is not None for paper in papers):
+        columns.append("paper")
+        rows = [[*row, paper] for row, paper in zip(rows, papers, strict=True)]
+    return Table(columns=columns, rows=rows, caption=f"{recipe}: {WORDS.get(metric, metric)}")
 
 
 def table_rows(groups: Sequence[Group], metric: str) -> list[list[Any]]:
@@ -81,12 +86,18 @@ def verdict(groups: Sequence[Group], metric: str) -> str:
         return ""
     gain = mean(finals[0]) - mean(finals[1])
     gain = -gain if _falls(metric) else gain
+    word = "better than" if gain >= 0.005 else "worse than" if gain <= -0.005 else "off"
     return (
-        f"The best schedule here, {best.name}, is {abs(gain):.2f} "
-        f"{'better' if gain > 0 else 'worse'} than the baseline ({WORDS.get(metric, metric)}; "
-        f"seed to seed the baseline spreads {max(finals[1]) - min(finals[1]):.2f}) "
-        f"in {100 * best.updates / baseline.updates:.0f} % of its updates."
+        f"The best schedule here, {best.name}, is {abs(gain):.2f} {word} the baseline "
+        f"({WORDS.get(metric, metric)}; {_certainty(finals[1])}) "
+        f"with {100 * best.updates / baseline.updates:.0f} % of its updates."
     )
+
+
+def _certainty(values: Sequence[float]) -> str:
+    if len(values) == 1:
+        return "one seed, so small differences mean nothing"
+    return f"from seed to seed the baseline itself spreads {max(values) - min(values):.2f}"
 
 
 def _falls(metric: str) -> bool:
@@ -131,6 +142,7 @@ def _curves(groups: Sequence[Group], metric: str, against: str) -> Chart:
         y_label=word,
         series=[_series(group, metric, against) for group in groups],
         marks=_cycle_marks(groups, against),
+        skip=0.1,
     )
 
 
@@ -168,14 +180,14 @@ def _sizes(groups: Sequence[Group]) -> Chart:
         title="Batch size by epoch",
         x_label="epoch",
         y_label="batch size",
-        series=[
-            Series(
-                name=group.name,
-                x=[line["epoch"] for line in group.runs[0].epochs],
-                y=[line["batch_size"] for line in group.runs[0].epochs],
-                step=True,
-            )
-            for group in groups
-        ],
+        series=[_stairs(group) for group in groups],
         log=True,
     )
+
+
+def _stairs(group: Group) -> Series:
+    """Return the sizes with both edges of the last epoch."""
+    lines = group.runs[0].epochs
+    sizes = [line["batch_size"] for line in lines]
+    edges = [*(line["epoch"] for line in lines), *(line["epoch"] + 1 for line in lines[-1:])]
+    return Series(name=group.name, x=edges, y=[*sizes, *sizes[-1:]], step=True)
