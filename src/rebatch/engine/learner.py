@@ -93,9 +93,10 @@ class Learner:
         if apart:
             apart.put_back()
         norm = self._clipped_norm()
+        corrects = [result.correct for result in results if result.correct is not None]
         return Outcome(
-            torch.stack([result.mean for result in results]).sum(),
-            _added([result.correct for result in results]),
+            _added([result.mean for result in results]),
+            _added(corrects) if corrects else None,
             norm,
             joined([result.memory for result in results]),
             apart.sample(norm) if apart else None,
@@ -135,6 +136,5 @@ class Learner:
             torch.cuda.empty_cache()
 
 
-def _added(corrects: list[Tensor | None]) -> Tensor | None:
-    known = [correct for correct in corrects if correct is not None]
-    return torch.stack(known).sum() if known else None
+def _added(values: list[Tensor]) -> Tensor:
+    return values[0] if len(values) == 1 else torch.stack(values).sum()

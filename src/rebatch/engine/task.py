@@ -103,8 +103,8 @@ def _part(batch: Batch, memory: Memory, dim: int, start: int, length: int) -> tu
 def joined(memories: Sequence[Memory]) -> Memory:
     """Put the memories of micro-batches side by side again, cut off from their history."""
     known = [memory for memory in memories if memory is not None]
-    if not known:
-        return None
+    if len(known) <= 1:
+        return tuple(tensor.detach() for tensor in known[0]) if known else None
     return tuple(torch.cat(tensors, dim=1).detach() for tensors in zip(*known, strict=True))
 
 
