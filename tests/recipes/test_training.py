@@ -58,3 +58,12 @@ def test_a_recipe_trains_and_its_loss_falls(train, tmp_path, name):
 
 def test_the_recipes_are_twenty():
     assert len(RECIPES) == 20
+
+
+@pytest.mark.parametrize("name", ["l1-ptb", "c3-cifar10", "e1-snli", "digits"])
+def test_mixed_precision_ends_near_full_precision(train, tmp_path, name):
+    rough = train(name, "BL", "epochs=1", "precision=bf16", out=tmp_path / "rough")
+    exact = train(name, "BL", "epochs=1", "precision=fp32", out=tmp_path / "exact")
+    losses = [result["final"]["train_loss"] for result in (rough, exact)]
+    assert losses[0] != losses[1]
+    assert losses[0] == pytest.approx(losses[1], rel=0.05)
