@@ -109,8 +109,13 @@ def test_a_place_that_cannot_hold_a_run_is_a_failure(tmp_path, capsys):
     assert (tmp_path / "file").read_text() == "kept"
 
 
+def test_a_name_that_no_disk_takes_is_a_failure(tmp_path, capsys):
+    assert train(tmp_path / ("x" * 300), "--schedule", "BL") == 1
+    assert "File name too long" in error(capsys)
+
+
 def test_a_loss_that_is_no_number_is_a_failure_that_says_where(tmp_path, capsys):
-    wild = ["--schedule", "BL", "--set", "baseline_rate=1e30", "--checkpoint-every", "0"]
+    wild = ["--schedule", "BL", "--set", "baseline_rate=1e9", "--checkpoint-every", "0"]
     assert train(tmp_path / "run", *wild) == 1
     said = error(capsys)
     assert "is no longer a finite number at epoch 0, update " in said

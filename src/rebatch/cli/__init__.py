@@ -36,6 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away: nothing to say
         return 1
+    except OSError as error:  # a path that may not be read, a name that is too long
+        return _complain(str(error), 1)
     except KeyboardInterrupt:
         return _complain("interrupted", 130)
 
