@@ -7,9 +7,15 @@ import signal
 import socket
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
+
+with warnings.catch_warnings():
+    # To import ignite is to import parts of torch that call what torch itself deprecates.
+    warnings.filterwarnings("ignore", "`torch.jit", DeprecationWarning)
+    import ignite.engine  # noqa: F401
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
