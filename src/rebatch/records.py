@@ -19,17 +19,24 @@ from rebatch.errors import InputError, RunError
 FINISHED, RUNNING, INTERRUPTED, FAILED = "finished", "running", "interrupted", "failed"
 
 
-def write_bytes(path: Path, data: bytes | memoryview) -> None:
-    """Write a whole file so that it is there complete, or not at all."""
+def write_bytes(path: Path, data: bytes | memoryview, *, before: Path | None = None) -> None:
+    """Write a whole file so that it is there complete, or not at all.
+
+    The file that was there until now is kept as ``before``, where that is given.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        handle, temporary = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name}.", suffix=".draft"
+        )
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
             os.chmod(temporary, 0o644)
+            if before is not None and path.exists():
+                os.replace(path, before)
             os.replace(temporary, path)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -91,8 +98,12 @@ class LineLog:
 
     @property
     def length(self) -> int:
-        """Bytes written so far."""
-        return self.path.stat().st_size
+        """Bytes written so far; they are on the disk, not on their way, when this is told."""
+        try:
+            os.fsync(self._file.fileno())
+            return self.path.stat().st_size
+        except OSError as error:
+            raise RunError(f"{self.path} could not be written: {error.strerror}") from error
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -135,9 +146,34 @@ class RunFolder:
         return self.path / "checkpoint.pt"
 
     @property
+    def previous_checkpoint(self) -> Path:
+        """The checkpoint before the newest."""
+        return self.path / "checkpoint-previous.pt"
+
+    @property
+    def refused_checkpoint(self) -> Path:
+        """A newest checkpoint that could not be used, put aside."""
+        return self.path / "checkpoint-refused.pt"
+
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether there is anything to go on from."""
+        return self.checkpoint.exists() or self.previous_checkpoint.exists()
+
+    @property
     def snapshots(self) -> Path:
         """Weights at the cycle ends, and the final ones."""
         return self.path / "snapshots"
+
+    def drop_checkpoints(self) -> None:
+        """Remove what a finished run needs no more."""
+        for path in (self.previous_checkpoint, self.checkpoint):
+            path.unlink(missing_ok=True)
+
+    def drop_drafts(self) -> None:
+        """Remove what a killed process had begun to write; only who holds the folder may."""
+        for path in (*self.path.glob(".*.draft"), *self.snapshots.glob(".*.draft")):
+            path.unlink(missing_ok=True)
 
     def set_status(self, status: str, **more: Any) -> None:
         """Rewrite the status in ``run.json``."""

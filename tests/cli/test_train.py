@@ -105,7 +105,7 @@ def test_a_foreign_data_file_is_a_failure(tmp_path, capsys):
 def test_a_place_that_cannot_hold_a_run_is_a_failure(tmp_path, capsys):
     (tmp_path / "file").write_text("kept")
     assert train(tmp_path / "file" / "run", "--schedule", "BL") == 1
-    assert "run.json could not be written: " in error(capsys)
+    assert "file/run could not be written: Not a directory" in error(capsys)
     assert (tmp_path / "file").read_text() == "kept"
 
 

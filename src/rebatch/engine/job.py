@@ -1,6 +1,6 @@
 """What a run is made of."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,8 @@ class Job:
     plan: Plan
     rate: Rate
     folder: RunFolder
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    """What makes it the same run: a checkpoint of another one is refused."""
     snapshots: dict[int, int] = field(default_factory=dict)
     """After how many updates a snapshot is due, and its number."""
     momentum: float = 0.0

@@ -61,6 +61,10 @@ class Learner:
         largest = torch._foreach_norm(list(self.model.parameters()), torch.inf)
         return bool(torch.stack(largest).isfinite().all())
 
+    def report(self, note: str) -> None:
+        """Note something for the log."""
+        self._reports.append(note)
+
     def pop_reports(self) -> list[str]:
         """Return what there is to say since the last time."""
         reports, self._reports = self._reports, []

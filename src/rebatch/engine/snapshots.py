@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import safetensors.torch
 from safetensors import SafetensorError
 from torch import nn
 
 from rebatch import Plan, Row
+from rebatch.engine.seal import read_tensors, sealed_tensors
 from rebatch.errors import InputError, RunError, one_of
 from rebatch.records import write_bytes
 
@@ -60,20 +60,20 @@ def snapshot_name(number: int) -> str:
 
 
 def save_snapshot(path: Path, model: nn.Module) -> None:
-    """Write the model's weights and buffers."""
+    """Write the model's weights and buffers, with their checksum."""
     tensors = {
         name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()
     }
-    write_bytes(path, safetensors.torch.save(tensors))
+    write_bytes(path, sealed_tensors(tensors))
 
 
 def load_snapshot(path: Path, model: nn.Module) -> None:
     """Read weights into a model built alike."""
     try:
-        model.load_state_dict(safetensors.torch.load_file(path))
+        model.load_state_dict(read_tensors(path.read_bytes()))
     except FileNotFoundError:
         raise RunError(f"{path} is missing") from None
-    except (SafetensorError, RuntimeError, OSError) as error:
+    except (SafetensorError, ValueError, RuntimeError, OSError) as error:
         reason = str(error).strip().splitlines()[0]
         raise RunError(f"{path} does not hold a snapshot of this model: {reason}") from None
 

@@ -12,6 +12,7 @@ import torch
 import rebatch
 from rebatch import Plan
 from rebatch.engine.ensemble import evaluate_snapshots
+from rebatch.engine.holding import hold
 from rebatch.engine.job import Job, Listener, Watch
 from rebatch.engine.loop import train
 from rebatch.engine.precision import autocast, choose_device
@@ -48,33 +49,43 @@ def run(
     """Train a case into ``out`` and return its result; with ``resume`` go on where it stopped."""
     folder = RunFolder(out)
     described = describe(case, seed, overrides)
-    done = _take(folder, described, resume=resume)
-    if done is not None:
-        return done
-    going_on = resume and folder.checkpoint.exists()
-    chosen = choose_device(device)
-    built = build(case, seed=seed, device=chosen, data_root=data_root)
-    write_json(folder.run, {**described, **versions(chosen), "status": RUNNING})
-    job = Job(
-        built.learner,
-        built.plan,
-        case.rate_at,
-        folder,
-        snapshots=built.snapshots,
-        momentum=case.recipe.momentum,
-        log_every=case.recipe.log_every,
-        checkpoint_every=checkpoint_every,
-        listeners=listeners,
-    )
-    if watch is not None:
-        job.watch = watch(built.plan)
-    with _status_kept(folder):
-        progress = train(job, resume=going_on)
-        result = _result(described, built, progress, folder, chosen)
-        write_json(folder.result, result)
-    folder.set_status(FINISHED)
-    folder.checkpoint.unlink(missing_ok=True)
-    return result
+    with hold(out):
+        folder.drop_drafts()
+        done = _take(folder, described, resume=resume)
+        if done is not None:
+            _finish(folder)
+            return done
+        going_on = resume and folder.has_checkpoint
+        chosen = choose_device(device)
+        built = build(case, seed=seed, device=chosen, data_root=data_root)
+        write_json(folder.run, {**described, **versions(chosen), "status": RUNNING})
+        job = Job(
+            built.learner,
+            built.plan,
+            case.rate_at,
+            folder,
+            identity=described,
+            snapshots=built.snapshots,
+            momentum=case.recipe.momentum,
+            log_every=case.recipe.log_every,
+            checkpoint_every=checkpoint_every,
+            listeners=listeners,
+        )
+        if watch is not None:
+            job.watch = watch(built.plan)
+        with _status_kept(folder):
+            progress = train(job, resume=going_on)
+            result = _result(described, built, progress, folder, chosen)
+            write_json(folder.result, result)
+        _finish(folder)
+        return result
+
+
+def _finish(folder: RunFolder) -> None:
+    """Close the records of a run that has its result: again, where a kill came in between."""
+    if read_json(folder.run).get("status") != FINISHED:
+        folder.set_status(FINISHED)
+    folder.drop_checkpoints()
 
 
 @contextmanager
@@ -119,7 +130,13 @@ def versions(device: torch.device) -> dict[str, Any]:
 def _take(folder: RunFolder, described: dict[str, Any], *, resume: bool) -> dict[str, Any] | None:
     """Check that the folder is free, or holds this very run; return the result if it is done."""
     if not folder.run.exists():
-        for path in (folder.metrics, folder.checkpoint, folder.snapshots, folder.result):
+        for path in (
+            folder.metrics,
+            folder.checkpoint,
+            folder.previous_checkpoint,
+            folder.snapshots,
+            folder.result,
+        ):
             if path.exists():
                 raise InputError(f"out must be a folder without records, got {path}")
         return None

@@ -1,0 +1,72 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import rebatch
+from rebatch.engine.holding import hold
+from rebatch.errors import RunError
+
+
+SOURCE = str(Path(rebatch.__file__).parent.parent)
+
+
+def test_a_folder_is_held_by_one_at_a_time(tmp_path):
+    folder = tmp_path / "run"
+    with hold(folder):
+        with pytest.raises(RunError, match=rf"run is in use by process {os.getpid()}$"):
+            hold(folder).__enter__()
+        (folder / "kept").touch()
+    with hold(folder):
+        pass
+    assert os.listdir(folder) == ["kept"]
+
+
+def test_nothing_stays_of_a_folder_that_was_only_held(tmp_path):
+    with pytest.raises(ZeroDivisionError), hold(tmp_path / "run"):
+        raise ZeroDivisionError
+    assert os.listdir(tmp_path) == []
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from rebatch.engine.holding import hold
+import os
+with hold(Path(sys.argv[1])):
+    worker = os.fork()
+    if worker:
+        print(worker, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_killed_process_lets_go_even_if_a_worker_of_it_lives(tmp_path):
+    command = [sys.executable, "-c", HOLDER, str(tmp_path)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": SOURCE}
+    ) as process:
+        worker = int(process.stdout.readline())
+        with pytest.raises(RunError, match=rf"is in use by process {process.pid}$"):
+            hold(tmp_path).__enter__()
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        os.kill(worker, 0)  # alive
+        limit = time.monotonic() + 5
+        with hold(tmp_path):
+            assert time.monotonic() < limit
+        os.kill(worker, signal.SIGKILL)
+
+
+def test_a_forked_child_that_ends_keeps_the_parents_hold(tmp_path):
+    with hold(tmp_path):
+        child = os.fork()
+        if not child:
+            os._exit(0)
+        os.waitpid(child, 0)
+        with pytest.raises(RunError, match="is in use"):
+            hold(tmp_path).__enter__()
