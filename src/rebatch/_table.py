@@ -19,9 +19,14 @@ from rebatch.errors import InputError, one_of, positive_int, shown
 from rebatch.schedules._schedule import CLOCKS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
-    """What a training run will do, row by row.  Made by `rebatch.plan`."""
+    """What a training run will do, row by row.  Made by `rebatch.plan`.
+
+    >>> from rebatch import cyclical, plan
+    >>> plan(cyclical(10, width=1), epochs=4, examples=100)
+    <Plan of CBS-1 from 10: 4 epochs, 4 rows, 20 updates>
+    """
 
     schedule: str
     base: int
@@ -29,6 +34,10 @@ class Plan:
     amount: Amount
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        size = f"{self.epochs} epochs, {len(self.rows)} rows, {self.updates} updates"
+        return f"<Plan of {self.schedule} from {self.base}: {size}>"
 
     @property
     def examples(self) -> int:

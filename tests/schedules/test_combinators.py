@@ -132,6 +132,9 @@ class TestMultipleOf:
         rounded = multiple_of(linear(8, 56, length=3), 16)
         assert [rounded(epoch) for epoch in range(4)] == [16, 32, 48, 64]
 
+    def test_it_never_rounds_above_the_limit_of_all_sizes(self):
+        assert multiple_of(constant(2**53), 3)(0) == 2**53 - 2
+
     def test_a_number_that_is_none_is_refused(self):
         with pytest.raises(InputError, match="number must be a whole number of at least 1, got 0"):
             multiple_of(constant(5), 0)

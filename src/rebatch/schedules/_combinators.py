@@ -5,7 +5,7 @@ from bisect import bisect_right
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise
 
-from rebatch.errors import InputError, positive_int, rising, shown
+from rebatch.errors import LARGEST, InputError, positive_int, rising, shown
 from rebatch.schedules._schedule import Clock, Schedule, Stair
 
 
@@ -153,8 +153,9 @@ class multiple_of(Combined):
     def stair(self, position: float) -> Stair:
         """Return the stair with its size rounded."""
         stair = self.schedule.stair(position)
-        times = (2 * stair.batch_size + self.number) // (2 * self.number)
-        return stair._replace(batch_size=self.number * max(1, times))
+        nearest = (2 * stair.batch_size + self.number) // (2 * self.number)
+        times = max(1, min(nearest, LARGEST // self.number))
+        return stair._replace(batch_size=self.number * times)
 
 
 def _cycles_in(schedule: Schedule, length: int) -> int:
