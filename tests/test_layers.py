@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "rebatch"
 FILES = sorted(SOURCE.rglob("*.py"))
 
 PURE = {"errors", "_call", "schedules", "rates", "noise"}
-PLAN = {"_amount", "_run", "_rows", "_table", "_plan"}
+PLAN = {"_amount", "_run", "_rows", "_table", "_plan", "_update_times", "scaling"}
 BASIS = {"rebatch", *PURE, *PLAN}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
@@ -24,6 +24,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_rows": {"_amount", "_run", *PURE},
     "_table": {"_amount", "_run", "_rows", *PURE},
     "_plan": {"_amount", "_run", "_rows", "_table", *PURE},
+    "_update_times": {"errors"},
+    "scaling": {"_amount", "_plan", "_update_times", "errors"},
     "__init__": {"_plan", *PURE},
     "records": BASIS,
     "data": BASIS,
