@@ -2,18 +2,18 @@
 
 import argparse
 import os
-import re
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rebatch._plan import Plan, baseline
 from rebatch._plan import plan as make_plan
-from rebatch.errors import InputError, positive_int
+from rebatch.cli._numbers import whole
+from rebatch.cli._scaling import add_scaling, clusters
+from rebatch.errors import InputError
+from rebatch.scaling import Cluster, compared
 from rebatch.schedules import Clock, parse
-from rebatch.schedules._thresholds import SUFFIXES
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -43,6 +43,7 @@ examples:
   rebatch plan CBS-5 --base 10 --epochs 40 --examples 50000 --plot plan.html
   rebatch plan --recipe l1-ptb --schedule CBS-10
   rebatch plan --gallery --plot gallery.svg
+  rebatch plan CBS-10-3 --base 256 --epochs 90 --examples 1281167 --ranks 64 --micro-batch 32
 
 Numbers may end in K, M, B or T.
 """
@@ -61,6 +62,7 @@ def register(commands: "Commands") -> None:
     _add_recipe(parser)
     _add_schedule(parser)
     _add_data(parser)
+    add_scaling(parser)
     _add_output(parser)
     parser.set_defaults(run=run)
 
@@ -70,12 +72,16 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.plot is not None:
         _check_plot(arguments.plot)
     plans = _plans(arguments)
-    size = _whole("baseline", arguments.baseline)
-    for made in plans if size or not arguments.json else ():
+    size = whole("baseline", arguments.baseline)
+    machines = clusters(arguments)
+    for made in plans if size or machines or not arguments.json else ():
         baseline(made, size)  # what cannot be compared is refused before anything is printed
     if arguments.plot is not None:
         _plot(plans, size, arguments.plot)
-    _print(plans, size, arguments)
+    if arguments.json:
+        _print_json(plans, size, machines)
+    else:
+        _print(plans, size, machines, arguments.plot)
     for note in dict.fromkeys(note for made in plans for note in made.notes):
         print(f"rebatch: note: {note}", file=sys.stderr)
 
@@ -134,11 +140,11 @@ def _plans(arguments: argparse.Namespace) -> list[Plan]:
         _set_gallery(arguments)
     if not arguments.codes:
         raise InputError("schedule must be given, as a code such as CBS-5, got none")
-    base = _whole("base", arguments.base)
+    base = whole("base", arguments.base)
     clock = cast(Clock | None, arguments.clock)
     schedules = [parse(code, base, clock=clock) for code in arguments.codes]
     names = ("epochs", "updates", "samples", "examples", "tokens", "bptt", "tokens_per_example")
-    numbers = {name: _whole(name, getattr(arguments, name)) for name in names}
+    numbers = {name: whole(name, getattr(arguments, name)) for name in names}
     return [make_plan(schedule, drop_last=arguments.drop_last, **numbers) for schedule in schedules]
 
 
@@ -170,17 +176,6 @@ def _set_gallery(arguments: argparse.Namespace) -> None:
         arguments.bptt = arguments.bptt or str(PENN_TREEBANK["bptt"])
 
 
-def _whole(name: str, text: str | None) -> int | None:
-    """Read a whole number above 0, with K, M, B or T after it if wanted."""
-    if text is None:
-        return None
-    found = re.fullmatch(r"([+-]?\d[\d_]*)([KMBT]?)", text.strip(), re.IGNORECASE)
-    value: object = text
-    with suppress(ValueError):
-        value = int(found[1]) * SUFFIXES.get(found[2].upper(), 1) if found else float(text)
-    return positive_int(name, value)
-
-
 def _check_plot(path: str) -> None:
     if Path(path).suffix.lower() not in PICTURES:
         raise InputError(f"plot must end in {', '.join(PICTURES)}, got {path!r}")
@@ -202,18 +197,31 @@ def _plot(plans: Sequence[Plan], baseline_size: int | None, path: str) -> None:
         write(path, picture(plans, suffix.removeprefix(".")))
 
 
-def _print(plans: Sequence[Plan], size: int | None, arguments: argparse.Namespace) -> None:
-    if arguments.json:
-        import json
+def _print_json(plans: Sequence[Plan], size: int | None, machines: Sequence[Cluster]) -> None:
+    import json
 
-        values = [made.to_dict() for made in plans]
-        print(json.dumps(values if len(values) > 1 else values[0], indent=2))
-        return
+    values = [made.to_dict() for made in plans]
+    for made, value in zip(plans, values, strict=True):
+        if machines:
+            value["scaling"] = _one_or_all([compared(made, each, size) for each in machines])
+    print(json.dumps(_one_or_all(values), indent=2))
+
+
+def _one_or_all(values: list[dict[str, Any]]) -> dict[str, Any] | list[dict[str, Any]]:
+    return values if len(values) > 1 else values[0]
+
+
+def _print(
+    plans: Sequence[Plan], size: int | None, machines: Sequence[Cluster], plot: str | None
+) -> None:
     from rich.console import Console
 
     from rebatch.report._plan_text import show
+    from rebatch.report._scaling_text import show_scaling
 
     console = Console(highlight=False)
     show(console, plans, size)
-    if arguments.plot is not None:
-        print(f"wrote {arguments.plot}")
+    if machines:
+        show_scaling(console, plans, machines, size)
+    if plot is not None:
+        print(f"wrote {plot}")
