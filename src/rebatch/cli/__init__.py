@@ -9,7 +9,10 @@ from typing import NoReturn
 import rebatch
 from rebatch.errors import InputError, RunError
 
-COMMANDS = ("plan", "demo", "recipes", "data", "train", "ensemble", "report", "bench")
+COMMANDS = (
+    *("plan", "demo", "recipes", "data", "train", "sweep", "reproduce", "ensemble"),
+    *("report", "bench"),
+)
 
 
 class Parser(argparse.ArgumentParser):

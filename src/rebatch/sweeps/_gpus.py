@@ -1,0 +1,126 @@
+"""How many runs at once, and on which GPU each of them."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+MOST = 8
+"""Runs at once on one GPU; beyond this the gain measured on an H200 was lost in noise."""
+QUERY = (
+    "nvidia-smi",
+    "--query-gpu=index,memory.used,memory.total",
+    "--format=csv,noheader,nounits",
+)
+
+
+class Gpu(NamedTuple):
+    """A GPU and its memory in MiB."""
+
+    number: int
+    used: int
+    total: int
+
+
+def parse_gpus(text: str) -> tuple[Gpu, ...]:
+    """Read what ``nvidia-smi`` prints; lines that are not of numbers are left out.
+
+    >>> parse_gpus("0, 4, 143771")
+    (Gpu(number=0, used=4, total=143771),)
+    """
+    lines = [[part.strip() for part in line.split(",")] for line in text.splitlines()]
+    whole = [line for line in lines if len(line) == 3 and all(map(str.isdigit, line))]
+    return tuple(Gpu(*map(int, line)) for line in whole)
+
+
+def read_gpus() -> tuple[Gpu, ...]:
+    """Return the GPUs that this process may use, none where there is no driver."""
+    if shutil.which(QUERY[0]) is None:
+        return ()
+    done = subprocess.run(QUERY, capture_output=True, text=True, check=False, timeout=60)
+    return visible(parse_gpus(done.stdout), os.environ.get("CUDA_VISIBLE_DEVICES"))
+
+
+def visible(gpus: Sequence[Gpu], chosen: str | None) -> tuple[Gpu, ...]:
+    """Return the GPUs that ``CUDA_VISIBLE_DEVICES`` leaves over.
+
+    >>> [gpu.number for gpu in visible([Gpu(0, 0, 9), Gpu(1, 0, 9)], "1")]
+    [1]
+    """
+    if chosen is None:
+        return tuple(gpus)
+    names = [name.strip() for name in chosen.split(",")]
+    return tuple(gpu for gpu in gpus if str(gpu.number) in names)
+
+
+def slots(jobs: int, gpus: Sequence[Gpu]) -> list[dict[str, str]]:
+    """Return the environment of each run at once: its GPU, or one thread where there is none.
+
+    Runs on the CPU have one thread whatever ``jobs`` is, because the number of threads can change
+    the last digit of a sum and a sweep must not depend on how many runs go at once.
+
+    >>> slots(3, [Gpu(0, 0, 9), Gpu(1, 0, 9)])[2]
+    {'CUDA_VISIBLE_DEVICES': '0'}
+    """
+    if not gpus:
+        return [{"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")} for _ in range(jobs)]
+    return [{"CUDA_VISIBLE_DEVICES": str(gpus[job % len(gpus)].number)} for job in range(jobs)]
+
+
+def automatic_jobs(gpus: Sequence[Gpu], *, has_mps: bool, cores: int) -> int:
+    """Return the most runs at once: one a GPU, or on a single one up to 8 under MPS.
+
+    Without MPS the kernels of two processes take turns, so a second run on a GPU gains nothing.
+
+    >>> automatic_jobs([Gpu(0, 0, 9)], has_mps=True, cores=16)
+    8
+    >>> automatic_jobs([], has_mps=False, cores=2)
+    2
+    """
+    if len(gpus) == 1:
+        return MOST if has_mps else 1
+    return len(gpus) or min(cores, MOST)
+
+
+def runs_that_fit(free: int, peak: int) -> int:
+    """Return how many runs of a peak fit in free memory, at least 1 and at most 8.
+
+    >>> runs_that_fit(80_000, 15_000), runs_that_fit(80_000, 90_000), runs_that_fit(80_000, 0)
+    (5, 1, 8)
+    """
+    return MOST if peak <= 0 else max(1, min(MOST, free // peak))
+
+
+class Room:
+    """Whether one more run fits on a GPU, judged by what those under way have come to use."""
+
+    def __init__(self, before: Gpu) -> None:
+        """Take the memory as it is before the first run."""
+        self.before = before
+        self.peak = 0
+
+    def allows(self, under_way: int, now: Gpu, *, has_records: bool) -> bool:
+        """Say whether to start another run.
+
+        The second one waits until the first has written a record: only then its memory is known.
+        """
+        if not under_way:
+            return True
+        self.peak = max(self.peak, (now.used - self.before.used) // under_way)
+        fits = runs_that_fit(self.before.total - self.before.used, self.peak)
+        return has_records and under_way < fits
+
+
+def with_device(environment: Mapping[str, str], device: str) -> dict[str, str]:
+    """Leave the choice of GPU to a device that names one, such as ``cuda:1``.
+
+    >>> with_device({"CUDA_VISIBLE_DEVICES": "0"}, "cuda:1")
+    {}
+    """
+    named = ":" in device
+    return {
+        name: value
+        for name, value in environment.items()
+        if not (named and name == "CUDA_VISIBLE_DEVICES")
+    }

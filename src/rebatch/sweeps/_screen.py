@@ -1,0 +1,158 @@
+"""What one sees of a sweep: a live table in a terminal, otherwise a line a change."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from rebatch.records import FAILED, FINISHED, INTERRUPTED, RUNNING
+from rebatch.sweeps._identity import Identity
+from rebatch.sweeps._loop import State
+from rebatch.sweeps._standing import WAITING, Standing
+
+STARTING, ELSEWHERE = "starting", "in use"
+ORDER = (RUNNING, STARTING, FAILED, ELSEWHERE, INTERRUPTED, WAITING, FINISHED)
+"""What matters first comes first, because a long table is cut at the bottom of the screen."""
+COLUMNS = ("run", "status", "epoch", "updates", "batch", "figure", "left")
+
+Look = Callable[[Identity], Standing]
+
+
+class Screen:
+    """Shows every run of a sweep."""
+
+    def __init__(self, runs: Sequence[Identity], look: Look, console: Console | None = None):
+        self.runs, self._look = runs, look
+        self._console = console or Console()
+        self._live = Live(console=self._console, auto_refresh=False, transient=True)
+        self._known: dict[Identity, Standing] = {}
+        self._shown = 0.0
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._live.stop()
+
+    def show(self, state: State) -> None:
+        """Look at the records again, twice a second at most, and show what is new."""
+        if time.monotonic() - self._shown < 0.5:
+            return
+        self.refresh(state)
+
+    def refresh(self, state: State) -> None:
+        """Look at the records again and show what is new."""
+        before = dict(self._known)
+        for run in self.runs:
+            if run not in before or before[run].status != FINISHED:
+                self._known[run] = judged(run, self._look(run), state)
+        if self._console.is_terminal:
+            self._live.update(self.table(), refresh=True)
+        else:
+            self._print_changes(before)
+        self._shown = time.monotonic()
+
+    def conclude(self) -> None:
+        """Leave the whole table on the terminal."""
+        if self._console.is_terminal:
+            self._console.print(table(self._known.items(), rows=len(self._known)))
+
+    def table(self) -> Table:
+        """Return the table of all runs, those under way first."""
+        return table(self._known.items(), rows=self._console.height - 8)
+
+    def _print_changes(self, before: dict[Identity, Standing]) -> None:
+        for run, now in self._known.items():
+            if now.status != (before[run].status if run in before else WAITING):
+                self._console.print(line(run, now), highlight=False, markup=False, soft_wrap=True)
+
+
+def judged(run: Identity, found: Standing, state: State) -> Standing:
+    """Return the standing with the status that the sweep knows better than the records.
+
+    Records of a run that was killed still say "running".
+    """
+    if run in state.running:
+        known = found.update or found.status == RUNNING
+        return replace(found, status=RUNNING if known else STARTING, error="")
+    if found.status == FINISHED:
+        return found
+    if run in state.failed:
+        return replace(found, status=FAILED, error=state.ended[run].error)
+    if run in state.in_use:
+        return replace(found, status=ELSEWHERE)
+    return replace(found, status=INTERRUPTED if found.update else WAITING)
+
+
+def line(run: Identity, now: Standing) -> str:
+    """Return a run in one line.
+
+    >>> line(Identity("digits", "BL", 0), Standing("failed", error="memory does not suffice"))
+    'digits BL seed 0: failed: memory does not suffice'
+    """
+    parts = [now.status]
+    if now.error:
+        parts[0] += f": {now.error}"
+    if now.headline:
+        parts.append(now.headline)
+    if now.update:
+        parts.append(f"{now.update:,} updates in {clock(now.seconds)}")
+    return f"{run.label}: {', '.join(parts)}"
+
+
+def table(known: Iterable[tuple[Identity, Standing]], rows: int) -> Table:
+    """Return at most ``rows`` runs as a table, with the count of each status below it."""
+    ordered = sorted(known, key=lambda pair: _rank(pair[1].status))
+    counts = Counter(now.status for _, now in ordered)
+    caption = ", ".join(f"{counts[name]} {name}" for name in ORDER if counts[name])
+    made = Table(box=SIMPLE, caption=caption, caption_justify="left", pad_edge=False)
+    for index, name in enumerate(COLUMNS):
+        made.add_column(name, justify="right" if index >= 2 else "left", no_wrap=True)
+    for run, now in ordered[: max(rows, 1)]:
+        made.add_row(*(Text(cell) for cell in _cells(run, now)))
+    return made
+
+
+def _rank(status: str) -> int:
+    return ORDER.index(status) if status in ORDER else len(ORDER)
+
+
+def _cells(run: Identity, now: Standing) -> tuple[str, ...]:
+    return (
+        run.label,
+        now.error[:40] if now.status == FAILED and now.error else now.status,
+        f"{now.epoch}/{run.case.recipe.epochs}",
+        f"{now.update:,}/{run.plan.updates:,}",
+        "" if now.batch_size is None else str(now.batch_size),
+        now.headline,
+        clock(now.left) if now.status == RUNNING and now.left is not None else "",
+    )
+
+
+def clock(seconds: float) -> str:
+    """Write a time.
+
+    >>> clock(7.3), clock(75), clock(3 * 3600 + 120)
+    ('7 s', '1 min 15 s', '3 h 02 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
