@@ -11,14 +11,13 @@ import sys
 from pathlib import Path
 
 from rebatch.records import RunFolder, find_runs, read_json, read_lines, write_bytes, write_json
+from rebatch.sweeps import Identity
 
 
 def keep(folder: RunFolder, results: Path) -> Path:
     """Copy one run's records and return their new folder."""
     described = read_json(folder.run)
-    parts = (described["schedule"], described["variant"], *described["overrides"])
-    name = "--".join(part.replace("=", "-").replace("/", "-") for part in parts if part)
-    target = RunFolder(results / described["recipe"] / name / f"seed{described['seed']}")
+    target = RunFolder(results / Identity.of(described).folder)
     write_json(target.run, described)
     write_json(target.result, rounded(read_json(folder.result)))
     lines = (line for line in read_lines(folder.metrics) if line.get("kind") == "epoch")
