@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test test-slow check format build clean
+.PHONY: help demo test test-slow faults check format build clean
 
 help:
 	@echo "make demo       set up and run the main job: baseline against cyclical batch sizes"
 	@echo "make test       set up and run the tests"
 	@echo "make check      lint, types and formatting"
 	@echo "make test-slow  the tests that take minutes"
+	@echo "make faults     kills, full disks, damaged and malicious files, long runs"
 	@echo "make build      sdist and wheel"
 	@echo "make format     rewrite the code in the house style"
 	@echo "make clean      remove the virtual environment and everything built"
@@ -36,6 +37,9 @@ test: $(VENV)/dev.stamp
 
 test-slow: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -q -m slow
+
+faults: $(VENV)/dev.stamp
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -s tests/faults -m 'not slow'
 
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff check

@@ -108,19 +108,17 @@ def test_every_flipped_bit_is_noticed(saved):
             restore_checkpoint(saved)
 
 
-@pytest.mark.parametrize("harm", ["torn", "flipped", "foreign", "missing"])
+@pytest.mark.parametrize("harm", ["torn", "flipped", "foreign"])
 def test_the_one_before_is_used_and_that_is_said(saved, picture_job, caplog, harm):
     folder = saved.folder
     save_checkpoint(saved, Progress(update=4))
     whole = folder.checkpoint.read_bytes()
     if harm == "foreign":
         store({**torch.load(folder.checkpoint, weights_only=True), "run": "{}!"}, folder.checkpoint)
-    elif harm == "missing":
-        folder.checkpoint.unlink()
     else:
         flipped = whole[:500] + bytes([whole[500] ^ 4]) + whole[501:]
         folder.checkpoint.write_bytes({"torn": whole[:-9], "flipped": flipped}[harm])
-    harmed = folder.checkpoint.read_bytes() if harm != "missing" else None
+    harmed = folder.checkpoint.read_bytes()
     job = picture_job()
     assert restore_checkpoint(job).update == 3
     (said,) = caplog.messages
@@ -128,8 +126,14 @@ def test_the_one_before_is_used_and_that_is_said(saved, picture_job, caplog, har
     assert said.endswith("; going on from checkpoint-previous.pt, after update 3")
     assert job.learner.pop_reports() == [said]
     assert not folder.checkpoint.exists()  # so that the next one does not push the good one out
-    if harmed is not None:
-        assert folder.refused_checkpoint.read_bytes() == harmed
+    assert folder.refused_checkpoint.read_bytes() == harmed
+
+
+def test_a_kill_between_two_checkpoints_taking_their_places_is_nothing_to_say(saved, caplog):
+    save_checkpoint(saved, Progress(update=4))
+    saved.folder.checkpoint.unlink()
+    assert restore_checkpoint(saved).update == 3
+    assert caplog.messages == []
 
 
 def test_two_bad_ones_are_both_named_and_stay(saved):

@@ -11,7 +11,6 @@ import rebatch
 from rebatch.engine.holding import hold
 from rebatch.errors import RunError
 
-
 SOURCE = str(Path(rebatch.__file__).parent.parent)
 
 

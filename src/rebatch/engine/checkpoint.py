@@ -52,6 +52,8 @@ def restore_checkpoint(job: Job) -> Progress:
     A newest checkpoint that cannot be used is put aside, and the one before is used.
     """
     newest, previous = job.folder.checkpoint, job.folder.previous_checkpoint
+    if previous.exists() and not newest.exists():  # killed while the new one took its place
+        return _restore(job, previous)
     try:
         return _restore(job, newest)
     except RunError as error:
@@ -62,7 +64,7 @@ def restore_checkpoint(job: Job) -> Progress:
         progress = _restore(job, previous)
     except RunError as error:
         raise RunError(f"{fault}; and {error}") from None
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError):  # another rank was faster
         os.replace(newest, job.folder.refused_checkpoint)
     _say(job, f"{fault}; going on from {previous.name}, after update {progress.update}")
     return progress

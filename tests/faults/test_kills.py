@@ -1,0 +1,28 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DRIVER = Path(__file__).parent / "killing.py"
+
+
+def killed(kills: int, seed: int, folder: Path, environment: dict[str, str]) -> dict:
+    command = [sys.executable, str(DRIVER), str(kills), str(seed), str(folder)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=540)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_a_few_kills_at_random_moments_lose_nothing(in_memory, environment):
+    found = killed(6, 1, in_memory, environment)
+    assert (found["kills"], found["exact resumes"]) == (6, 6)
+
+
+@pytest.mark.faults
+def test_two_hundred_kills_at_random_moments_lose_nothing(in_memory, environment):
+    found = killed(200, 2, in_memory, environment)
+    assert (found["kills"], found["exact resumes"]) == (200, 200)
+    print("\n200 kills, 200 exact resumes; struck", end=" ")
+    print(", ".join(f"{count} {where}" for where, count in sorted(found["struck"].items())))
