@@ -1,0 +1,57 @@
+import os
+import time
+
+import pytest
+from torch.utils.data import DataLoader, Dataset
+
+from rebatch.engine.workers import worker_fault
+from rebatch.errors import RunError
+
+
+class Bad(Dataset):
+    def __init__(self, fault) -> None:
+        self.fault = fault
+
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, index):
+        if index == 5:
+            self.fault()
+        return index
+
+
+def leave():
+    os._exit(3)
+
+
+def complain():
+    raise RunError("n01/7.JPEG is not an image: it is empty")
+
+
+def stumble():
+    raise KeyError("x")
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (leave, "DataLoader worker (pid"),
+        (complain, "n01/7.JPEG is not an image: it is empty"),
+        (stumble, "KeyError: 'x'"),
+    ],
+)
+def test_a_worker_that_dies_or_raises_is_one_line_at_once(fault, reason):
+    began = time.monotonic()
+    with pytest.raises((RuntimeError, KeyError)) as caught:
+        list(DataLoader(Bad(fault), batch_size=2, num_workers=1))
+    said = worker_fault(caught.value)
+    assert isinstance(said, RunError)
+    assert str(said).startswith(f"a data worker failed: {reason}")
+    assert "\n" not in str(said)
+    assert time.monotonic() - began < 60
+
+
+def test_other_errors_are_none_of_the_workers():
+    assert worker_fault(RuntimeError("shapes differ")) is None
+    assert worker_fault(KeyboardInterrupt("DataLoader worker")) is None
