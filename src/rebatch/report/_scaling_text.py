@@ -96,12 +96,12 @@ def _totals(plan: Plan, simulated: Scaling, reference: Plan) -> Iterator[str]:
 
 def _basis(cluster: Cluster) -> Iterator[str]:
     """Yield what the figures come from: they are no measurements."""
-    yield "A simulation, no measurement. Idle: the part of the ranks' time without a sample."
+    yield "A simulation, no measurement. Idle: ranks' time spent without a sample."
     if times := cluster.times:
         line = f"t(b) = {times.fixed * 1000:.4g} + {times.each * 1000:.4g} b ms"
         yield f"Update times: {line} ({times.source}),"
-        points = f"at batch sizes of {times.smallest:,} to {times.largest:,}"
-        yield f"measured {points}, at most {_percent(times.off)} off; outside a guess."
+        points = f"from batch sizes of {times.smallest:,} to {times.largest:,}"
+        yield f"{points}, at most {_percent(times.off)} off there, a guess elsewhere."
         yield from _network(cluster)
 
 
