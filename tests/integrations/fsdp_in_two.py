@@ -80,15 +80,23 @@ def wrapped():
     return {"weights": flat(model.state_dict().values())}
 
 
-def sharded():
+def sharded(*, hold):
     """The second FSDP, put in the model by hand: it is told itself to hold the gradients back."""
     ours, (model, made) = accelerator(), network()
     mesh = init_device_mesh("cpu", (2,))
     for part in (model[0], model[2], model):
         fully_shard(part, mesh=mesh)
     optimizer = ours.prepare(made())
-    left = train(ours, loader(ours), model, optimizer, hold=model.set_requires_gradient_sync)
+    told = model.set_requires_gradient_sync if hold else None
+    left = train(ours, loader(ours), model, optimizer, hold=told)
     return {"weights": whole(model), "left": left}
+
+
+def accelerator_of_version(version):
+    ours = accelerator()
+    PartialState().distributed_type = ours.state.distributed_type = DistributedType.FSDP
+    ours.state.fsdp_plugin = FullyShardedDataParallelPlugin(fsdp_version=version)
+    return ours
 
 
 def prepared(folder, *, resume=False):
@@ -96,9 +104,7 @@ def prepared(folder, *, resume=False):
 
     Accelerate takes FSDP only where it sees an accelerator, so it is told that it has taken it.
     """
-    ours = accelerator()
-    PartialState().distributed_type = ours.state.distributed_type = DistributedType.FSDP
-    ours.state.fsdp_plugin = FullyShardedDataParallelPlugin(fsdp_version=2)
+    ours = accelerator_of_version(2)
     model, made = network()
     model, optimizer = ours.prepare(model, made())
     fed = loader(ours)
@@ -113,6 +119,17 @@ def prepared(folder, *, resume=False):
     }
 
 
+def first_prepared():
+    """The complaint about the first FSDP as Accelerate prepares it."""
+    ours, (model, made) = accelerator_of_version(1), network()
+    try:
+        ours.prepare(model, made())
+    except ValueError as error:
+        return str(error)
+    finally:
+        PartialState().distributed_type = DistributedType.MULTI_CPU
+
+
 def on_processors():
     """Ask Accelerate for FSDP in processes that have no accelerator."""
     ours, (model, made) = accelerator(FullyShardedDataParallelPlugin(fsdp_version=2)), network()
@@ -125,9 +142,11 @@ def main():
     folder = str(Path(sys.argv[1]) / "state")
     found = {
         "wrapped": wrapped(),
-        "sharded": sharded(),
+        "sharded": sharded(hold=True),
+        "sharded and not held": sharded(hold=False),
         "prepared": prepared(folder),
         "resumed": prepared(folder, resume=True),
+        "first prepared": first_prepared(),
         "on processors": on_processors(),
         "data": [values.tolist() for values in data().tensors],
     }

@@ -33,7 +33,9 @@ def alone(ranks):
     return torch.cat([weight.detach().flatten() for weight in model.parameters()])
 
 
-@pytest.mark.parametrize("way", ["wrapped", "sharded", "prepared", "resumed"])
+@pytest.mark.parametrize(
+    "way", ["wrapped", "sharded", "sharded and not held", "prepared", "resumed"]
+)
 def test_the_weights_are_those_of_one_process_with_large_batches(ranks, alone, way):
     for rank in ranks:
         weights = torch.tensor(rank[way]["weights"], dtype=torch.float64)
@@ -47,6 +49,11 @@ def test_gradients_are_exchanged_with_the_last_piece_alone(ranks, way):
         assert rank[way]["left"] == first_epoch + second
 
 
+def test_a_sharded_model_that_is_told_nothing_exchanges_with_every_piece(ranks):
+    for rank in ranks:
+        assert [left for _, left in rank["sharded and not held"]["left"]] == [True] * 11
+
+
 def test_each_process_keeps_half_of_the_weights(ranks):
     assert [rank["prepared"]["part"] for rank in ranks] == [36, 36]
 
@@ -58,3 +65,10 @@ def test_a_run_goes_on_inside_the_second_epoch(ranks):
 def test_without_an_accelerator_accelerate_makes_ddp_of_fsdp(ranks):
     for rank in ranks:
         assert rank["on processors"] == {"taken": "MULTI_CPU", "model": "DistributedDataParallel"}
+
+
+def test_the_first_fsdp_by_accelerate_is_refused_on_processors(ranks):
+    for number, rank in enumerate(ranks):
+        assert rank["first prepared"] == (
+            f"Inconsistent compute device and `device_id` on rank {number}: cpu vs cpu:0"
+        )
