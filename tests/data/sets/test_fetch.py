@@ -102,6 +102,7 @@ def test_a_broken_download_is_continued_by_the_next_get(server, tmp_path):
         (tar({"other": b"1"}), r"must hold simple-examples/data/ptb.test.txt"),
         (b"<html></html>", "is not a readable archive"),
     ],
+    ids=["outside", "link", "large", "other", "page"],  # an archive holds the time it was made
 )
 def test_a_bad_archive_is_refused_and_leaves_nothing(server, tmp_path, archive: bytes, why: str):
     small = replace(PTB, source=replace(PTB.source, max_bytes=600))
