@@ -1,9 +1,4 @@
-import json
-import os
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 import torch
@@ -176,113 +171,6 @@ def test_an_iteration_keeps_the_epoch_it_started_with():
     assert sizes(first) == [10] * 10
 
 
-class TestState:
-    def test_the_rest_of_the_epoch_follows_what_the_loop_finished(self):
-        sampler = PlannedBatchSampler(cycle(), 3)
-        whole = epoch_of(sampler, 1)
-        state = sampler.state_dict(updates_done=2)
-        resumed = PlannedBatchSampler(cycle(), 3)
-        resumed.load_state_dict(state)
-        assert (resumed.epoch, len(resumed)) == (1, 3)
-        assert list(resumed) == whole[2:]
-
-    def test_it_is_small_and_plain(self):
-        sampler = PlannedBatchSampler(cycle(), 3)
-        sampler.set_epoch(1)
-        assert sampler.state_dict(updates_done=2) == {
-            "version": 1,
-            "plan": cycle().fingerprint,
-            "seed": 3,
-            "order": "shuffled",
-            "epoch": 1,
-            "updates_done": 2,
-            "samples": 40,
-        }
-
-    def test_it_passes_through_a_file_that_loads_weights_only(self, tmp_path):
-        state = PlannedBatchSampler(cycle()).state_dict(updates_done=2)
-        torch.save(state, tmp_path / "state.pt")
-        assert torch.load(tmp_path / "state.pt", weights_only=True) == state
-        assert json.loads(json.dumps(state)) == state
-
-    def test_another_world_and_micro_batch_give_the_same_samples(self):
-        sampler = PlannedBatchSampler(cycle(), rank=1, world_size=2)
-        whole = list(PlannedBatchSampler(cycle()))
-        state = sampler.state_dict(updates_done=4)
-        shares = []
-        for rank in range(3):
-            resumed = PlannedBatchSampler(cycle(), rank=rank, world_size=3, micro_batch_size=4)
-            resumed.load_state_dict(state)
-            shares.append(list(resumed))
-        assert [flat(update) for update in zip(*shares, strict=True)] == whole[4:]
-
-    def test_without_updates_done_it_is_what_was_drawn(self):
-        sampler = PlannedBatchSampler(cycle())
-        assert sampler.state_dict()["updates_done"] == 0
-        batches = iter(sampler)
-        next(batches), next(batches)
-        assert sampler.state_dict()["updates_done"] == 2
-
-    def test_an_update_is_drawn_once_its_last_piece_is(self):
-        sampler = PlannedBatchSampler(cycle(), micro_batch_size=5)
-        pieces = iter(sampler)
-        next(pieces)
-        assert sampler.state_dict()["updates_done"] == 0
-        next(pieces)
-        assert sampler.state_dict()["updates_done"] == 1
-
-    def test_a_loader_with_workers_draws_ahead_but_the_loop_says_where_it_is(self):
-        sampler = PlannedBatchSampler(cycle(), shuffle=False)
-        loader = DataLoader(TensorDataset(torch.arange(100)), batch_sampler=sampler, num_workers=2)
-        batches = iter(loader)
-        next(batches)
-        assert sampler.state_dict()["updates_done"] > 1
-        state = sampler.state_dict(updates_done=1)
-        sampler.load_state_dict(state)
-        assert [batch[0][0].item() for batch in loader] == list(range(10, 100, 10))
-
-    def test_setting_the_same_epoch_keeps_the_position(self):
-        sampler = PlannedBatchSampler(cycle())
-        sampler.load_state_dict(sampler.state_dict(updates_done=7))
-        sampler.set_epoch(0)
-        assert len(sampler) == len(list(sampler)) == 3
-
-    def test_setting_another_epoch_starts_at_its_beginning(self):
-        sampler = PlannedBatchSampler(cycle())
-        sampler.load_state_dict(sampler.state_dict(updates_done=7))
-        sampler.set_epoch(1)
-        assert len(sampler) == len(list(sampler)) == 5
-        sampler.set_epoch(0)
-        assert len(sampler) == 10
-
-    def test_a_finished_epoch_gives_nothing_more(self):
-        sampler = PlannedBatchSampler(cycle())
-        sampler.load_state_dict(sampler.state_dict(updates_done=10))
-        assert (len(sampler), list(sampler)) == (0, [])
-
-    def test_a_second_load_counts_from_the_start_of_the_epoch_too(self):
-        sampler = PlannedBatchSampler(cycle())
-        whole = list(sampler)
-        sampler.load_state_dict(sampler.state_dict(updates_done=4))
-        sampler.load_state_dict(sampler.state_dict(updates_done=6))
-        assert list(sampler) == whole[6:]
-
-    def test_a_new_process_delivers_the_next_real_batch(self, tmp_path):
-        sampler = PlannedBatchSampler(cycle(), 5)
-        sampler.set_epoch(2)
-        torch.save(sampler.state_dict(updates_done=1), tmp_path / "state.pt")
-        script = Path(__file__).parent / "resume_in_new_process.py"
-        done = subprocess.run(
-            [sys.executable, script, tmp_path / "state.pt"],
-            env={**os.environ, "PYTHONPATH": str(Path(rebatch.__file__).parents[1])},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert json.loads(done.stdout) == list(sampler)[1:]
-        assert sizes(json.loads(done.stdout)) == [40, 20]
-
-
 class TestOwnSampler:
     def test_a_subset_is_cut_as_planned(self):
         own = SubsetRandomSampler(range(500, 600))
@@ -362,32 +250,6 @@ class TestWrongInput:
     def test_an_epoch_after_the_last_is_refused(self):
         with pytest.raises(rebatch.InputError, match="epoch must be from 0 to 5, got 6"):
             PlannedBatchSampler(cycle()).set_epoch(6)
-
-    def test_a_state_of_another_plan_is_refused(self):
-        state = PlannedBatchSampler(cycle(examples=101)).state_dict()
-        with pytest.raises(rebatch.InputError, match="state must be of plan"):
-            PlannedBatchSampler(cycle()).load_state_dict(state)
-
-    def test_a_state_of_another_seed_is_refused(self):
-        state = PlannedBatchSampler(cycle(), 1).state_dict()
-        with pytest.raises(rebatch.InputError, match="state must be of seed 0, got 1"):
-            PlannedBatchSampler(cycle()).load_state_dict(state)
-
-    def test_a_state_of_another_order_is_refused(self):
-        state = PlannedBatchSampler(cycle(), shuffle=False).state_dict()
-        with pytest.raises(rebatch.InputError, match="state must be of order 'shuffled'"):
-            PlannedBatchSampler(cycle()).load_state_dict(state)
-
-    def test_a_state_without_a_position_is_refused(self):
-        state = PlannedBatchSampler(cycle()).state_dict()
-        del state["epoch"]
-        with pytest.raises(rebatch.InputError, match="state must be one that state_dict gave"):
-            PlannedBatchSampler(cycle()).load_state_dict(state)
-
-    @pytest.mark.parametrize("done", [-1, 11])
-    def test_updates_outside_the_epoch_are_refused(self, done):
-        with pytest.raises(rebatch.InputError, match=f"10 updates of epoch 0, got {done}"):
-            PlannedBatchSampler(cycle()).state_dict(updates_done=done)
 
 
 @pytest.mark.parametrize(

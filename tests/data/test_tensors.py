@@ -94,6 +94,13 @@ def test_without_updates_done_the_state_is_what_was_drawn():
     assert feed.state_dict()["updates_done"] == 1
 
 
+def test_two_passes_at_once_count_apart():
+    feed = loader(rebatch.plan(rebatch.constant(2), epochs=1, examples=6))
+    first, second = feed.pieces(), feed.pieces()
+    walked = [next(pass_)[0].updates_done for pass_ in (first, second, first, second)]
+    assert walked == [1, 1, 2, 2]
+
+
 def test_a_batch_may_be_changed_without_changing_the_data():
     data = torch.zeros(10)
     for (batch,) in TensorLoader([data], planned(), shuffle=False):

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rebatch._plan import Plan, Portion
-from rebatch.errors import InputError
+from rebatch.errors import InputError, shown
 
 
 class Feed:
@@ -59,12 +59,14 @@ class Feed:
         Ranks, micro-batches and workers may be other than they were: the samples still to come
         are the same.
         """
+        if not isinstance(state, Mapping):
+            raise InputError(f"state must be one that state_dict gave, got {shown(state)}")
         for name, own in {"version": 1, **self._identity()}.items():
             if state.get(name) != own:
                 raise InputError(f"state must be of {name} {own!r}, got {state.get(name)!r}")
         epoch, done = state.get("epoch"), state.get("updates_done")
         if not isinstance(epoch, int) or not isinstance(done, int):
-            raise InputError(f"state must be one that state_dict gave, got {dict(state)}")
+            raise InputError(f"state must be one that state_dict gave, got {shown(dict(state))}")
         self._check_done("state", epoch, done)
         self.epoch, self._first, self._drawn, self._starts = epoch, done, done, 0
 
@@ -72,12 +74,11 @@ class Feed:
         """Return what must be the same for a state to fit."""
         return {"plan": self.plan.fingerprint}
 
-    def _check_done(self, name: str, epoch: int, done: int) -> None:
+    def _check_done(self, name: str, epoch: int, done: object) -> None:
         limit = self.plan.updates_in(epoch)
-        if not 0 <= done <= limit:
-            raise InputError(
-                f"{name} must be from 0 to the {limit} updates of epoch {epoch}, got {done}"
-            )
+        if isinstance(done, bool) or not isinstance(done, int) or not 0 <= done <= limit:
+            rule = f"from 0 to the {limit} updates of epoch {epoch}"
+            raise InputError(f"{name} must be {rule}, got {shown(done)}")
 
     def _start(self) -> None:
         """Take note that an iteration starts, and say so where the epoch seems forgotten."""

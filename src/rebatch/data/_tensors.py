@@ -61,10 +61,10 @@ class TensorLoader(Feed):
     def pieces(self) -> Iterator[tuple[Piece, Batch]]:
         """Give the batches, each with its update and weight: what `rebatch.data.pieces` does."""
         self._start()
-        order, draws = self._order(), self._draws()
-        for update in walk(self.plan, self.epoch, self.updates_before):
+        order, draws, done = self._order(), self._draws(), self.updates_before
+        for number, update in enumerate(walk(self.plan, self.epoch, done), start=done):
             spans = self.share.spans(update.stop - update.start)
-            parts = pieces_of(self.share, update, self._drawn)
+            parts = pieces_of(self.share, update, number)
             for piece, (start, stop) in zip(parts, spans, strict=True):
                 self._drawn = piece.updates_done
                 # A rank with nothing in the piece takes one sample, which has weight 0.
