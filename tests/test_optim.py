@@ -116,6 +116,11 @@ def test_a_state_of_another_schedule_is_refused():
         other.load_state_dict(scheduler.state_dict())
 
 
+def test_a_state_without_a_position_is_refused():
+    with pytest.raises(rebatch.InputError, match="state must be one that state_dict gave"):
+        BatchSizeScheduler(loader(), CYCLE).load_state_dict({"batch_size": 10})
+
+
 def test_a_loader_with_a_fixed_size_is_refused():
     fixed = DataLoader(TensorDataset(torch.arange(4)), batch_size=2)
     with pytest.raises(rebatch.InputError, match="target must be a ResizableBatchSampler"):
@@ -272,6 +277,15 @@ def test_a_saved_state_goes_on_alike_and_is_applied_at_once(make):
         assert second.get_last_lr() == first.get_last_lr()
         second.optimizer.step()
         assert rates(second, 4) == rates(first, 4)
+
+
+def test_a_state_may_be_loaded_twice():
+    cyclic = lr_scheduler.CyclicLR(optimizer(1.0), 0.1, 0.5, 4, cycle_momentum=False)
+    coupled = CoupledLR(cyclic, CYCLE, "linear")
+    state = coupled.state_dict()
+    coupled.load_state_dict(state)
+    coupled.load_state_dict(state)
+    assert coupled.get_last_lr() == pytest.approx([0.1])
 
 
 def test_the_state_of_a_simple_scheduler_is_small():

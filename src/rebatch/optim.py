@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader
 
 from rebatch._plan import Plan
 from rebatch.data._resizable import ResizableBatchSampler
-from rebatch.errors import InputError, one_of, positive_int
+from rebatch.errors import InputError, one_of, positive_int, shown
 from rebatch.schedules import Schedule
 
 Rule = Literal["none", "linear", "sqrt"] | Callable[[float], float]
@@ -70,6 +70,8 @@ class BatchSizeScheduler:
 
     def load_state_dict(self, state_dict: dict[str, int]) -> None:
         """Go to a saved position and set its batch size."""
+        if not {"last_epoch", "batch_size"} <= set(state_dict):
+            raise InputError(f"state must be one that state_dict gave, got {shown(state_dict)}")
         epoch, size = state_dict["last_epoch"], state_dict["batch_size"]
         if size != self._schedule(epoch):
             raise InputError(
@@ -154,7 +156,7 @@ class CoupledLR(LRScheduler):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take up a saved state and set the rates of the optimiser by it."""
-        self.scheduler.load_state_dict(state_dict["scheduler"])
+        self.scheduler.load_state_dict(dict(state_dict["scheduler"]))  # torch's CyclicLR pops
         self._own, self.last_epoch = list(state_dict["own"]), state_dict["last_epoch"]
         self.set_batch_size(state_dict["batch_size"])
 
@@ -187,7 +189,7 @@ def _by_steps(sizes: Plan | Schedule) -> Callable[[int], int]:
     if isinstance(sizes, Plan):
         return lambda steps: sizes.batch_size_at(min(steps, sizes.updates - 1))
     if not isinstance(sizes, Schedule):
-        raise InputError(f"schedule must be a schedule, got {sizes!r}")
+        raise InputError(f"schedule must be a schedule, got {shown(sizes)}")
     if sizes.clock not in ("epochs", "updates"):
         raise InputError(
             f"schedule must count epochs or updates, as step does: make a plan of one that "
