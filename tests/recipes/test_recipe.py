@@ -74,7 +74,11 @@ def test_a_field_is_set_by_its_text(name, setting, field, value):
         ),
         ("l1-ptb", "shortcut=A", "field must be one that L1 looks at, got 'shortcut'"),
         ("l1-ptb", "holdout=10", "field must be one that L1 looks at, got 'holdout'"),
-        ("l1-ptb", "precision=fp8", "precision must be one of auto, fp32, tf32, bf16, got 'fp8'"),
+        (
+            "l1-ptb",
+            "precision=fp8",
+            "precision must be one of auto, fp32, tf32, bf16, fp64, got 'fp8'",
+        ),
         ("c1-cifar10", "dropout=0.5", "field must be one that C1 looks at, got 'dropout'"),
         ("c1-cifar10", "nesterov=1", "nesterov must be true or false, got 1"),
         ("c1-cifar10", "momentum=1", "momentum must be below 1, got 1.0"),

@@ -3,10 +3,11 @@
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
+from torch import Tensor
 
 from rebatch.errors import InputError, one_of
 
-PRECISIONS = ("fp32", "tf32", "bf16")
+PRECISIONS = ("fp32", "tf32", "bf16", "fp64")
 
 
 def choose_device(name: str) -> torch.device:
@@ -31,6 +32,11 @@ def set_precision(precision: str, device: torch.device) -> None:
         fast = precision != "fp32"
         torch.backends.cuda.matmul.allow_tf32 = fast
         torch.backends.cudnn.allow_tf32 = fast
+
+
+def wide(values: Tensor) -> Tensor:
+    """Return values in the precision of losses: fp32, or fp64 where the model has it."""
+    return values if values.dtype == torch.float64 else values.float()
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:

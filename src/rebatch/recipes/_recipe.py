@@ -28,7 +28,7 @@ CHOICES = {
     "loss": ("cross-entropy", "squared-error"),
     "augment": ("none", "zero", "reflect"),
     "snapshot_at": ("cycle-end", "top-step-end", "step-end"),
-    "precision": ("auto", "fp32", "tf32", "bf16"),
+    "precision": ("auto", "fp32", "tf32", "bf16", "fp64"),
 }
 IMAGES = ("C", "demo")
 READ_BY = {
@@ -103,7 +103,7 @@ class Recipe:
     held_out: tuple[tuple[str, str], ...] = ()
     """E1 only: (name of the metric, split of the data set); the first picks the best epoch."""
     precision: str = "auto"
-    """fp32, tf32, bf16; auto is bf16 on a GPU and fp32 on a CPU."""
+    """fp32, tf32, bf16, fp64; auto is bf16 on a GPU and fp32 on a CPU."""
     micro_batch_size: int | None = None
     log_every: int = 200
 
