@@ -60,7 +60,7 @@ def test_a_finished_folder_holds_what_the_design_names(train, tmp_path):
     run = read_json(out / "run.json")
     assert set(run) >= {
         *("recipe", "schedule", "seed", "variant", "overrides", "settings", "status"),
-        *("device", "device_name", "rebatch", "torch", "python", "started"),
+        *("device", "device_name", "rebatch", "torch", "python", "started", "ranks"),
     }
     assert run["settings"]["hidden"] == 8
 

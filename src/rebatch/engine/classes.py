@@ -6,6 +6,9 @@ from contextlib import AbstractContextManager
 import torch
 from torch import Tensor, nn
 
+from rebatch.engine.precision import wide
+from rebatch.engine.ranks import ALONE, Ranks
+
 Predict = Callable[[nn.Module], Iterable[tuple[Tensor, Tensor]]]
 """Gives the logits of a model on a held-out set, batch by batch, with the labels."""
 
@@ -15,11 +18,15 @@ def judge(
     models: Iterable[nn.Module],
     held_out: Mapping[str, Predict],
     context: AbstractContextManager[object],
+    *,
+    ranks: Ranks = ALONE,
+    totals: Mapping[str, int] | None = None,
 ) -> dict[str, float]:
     """Return loss and accuracy, in per cent, of the mean of the models' probabilities.
 
     The models are asked one after the other, so that they need not be in memory together.  The
-    loss is never worse than the mean of the members' losses.
+    loss is never worse than the mean of the members' losses.  Of several ``ranks`` each predicts
+    its own part of the ``totals`` samples.
 
     >>> from contextlib import nullcontext
     >>> sure, unsure = torch.tensor([[0.0, 9.0]]), torch.zeros(1, 2)
@@ -39,19 +46,22 @@ def judge(
             sums[name] = (sums[name][0] + chances if name in sums else chances, labels)
     figures: dict[str, float] = {}
     for name, (chances, labels) in sums.items():
-        figures |= _figures(name, chances / members, labels)
+        total = (totals or {}).get(name, len(labels))
+        figures |= _figures(name, chances / members, labels, ranks, total)
     return figures
 
 
 def _chances(batches: Iterable[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
     logits, labels = zip(*batches, strict=True)
-    return torch.cat([part.float().softmax(1) for part in logits]), torch.cat(labels)
+    return torch.cat([wide(part).softmax(1) for part in logits]), torch.cat(labels)
 
 
-def _figures(name: str, chances: Tensor, labels: Tensor) -> dict[str, float]:
-    right = chances.gather(1, labels[:, None]).clamp_min(1e-38)
-    correct = (chances.argmax(1) == labels).sum()
+def _figures(
+    name: str, chances: Tensor, labels: Tensor, ranks: Ranks, total: int
+) -> dict[str, float]:
+    right = ranks.joined(chances.gather(1, labels[:, None]).clamp_min(1e-38), 0, total)
+    correct = ranks.joined(chances.argmax(1) == labels, 0, total).sum()
     return {
         f"{name}_loss": -float(right.log().mean(dtype=torch.float64)),
-        f"{name}_accuracy": 100 * float(correct) / len(labels),
+        f"{name}_accuracy": 100 * float(correct) / total,
     }

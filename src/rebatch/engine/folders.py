@@ -9,12 +9,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset, Sampler, Subset, default_collate
 
 from rebatch import Plan
 from rebatch.data import PlannedBatchSampler
+from rebatch.data._cut import walk
 from rebatch.data.sets import ImageFolder
 from rebatch.engine.classes import judge
+from rebatch.engine.precision import wide
+from rebatch.engine.ranks import ALONE, Ranks
 from rebatch.engine.task import Batch, Loss, Memory
 
 
@@ -33,6 +36,9 @@ class FolderTask:
         device: torch.device,
         normalize: nn.Module | None = None,
         workers: int | None = None,
+        dtype: torch.dtype = torch.float32,
+        ranks: Ranks = ALONE,
+        group: int = 1,
     ) -> None:
         """Make a loader for training that follows the plan, and plain ones for judging.
 
@@ -40,15 +46,17 @@ class FolderTask:
         """
         pinned = device.type == "cuda"
         workers = min(16, len(os.sched_getaffinity(0))) if workers is None else workers
-        self.train = train
+        self.train, self.dtype, self.ranks, self.group = train, dtype, ranks, group
         self.sampler = PlannedBatchSampler(plan, seed, dataset=train)
-        self.loader = DataLoader(
-            train, batch_sampler=self.sampler, num_workers=workers, pin_memory=pinned
-        )
+        parts = self.sampler if ranks.size == 1 else _OwnParts(self.sampler, ranks, group)
+        self.loader = DataLoader(train, batch_sampler=parts, num_workers=workers, pin_memory=pinned)
         self.held_out = {
-            name: DataLoader(data, batch_size=256, num_workers=workers, pin_memory=pinned)
+            name: DataLoader(
+                _own(data, ranks), batch_size=256, num_workers=workers, pin_memory=pinned
+            )
             for name, data in held_out.items()
         }
+        self.totals = {name: len(data) for name, data in held_out.items()}
         self.selects_by = f"{next(iter(held_out))}_accuracy"
         self.device = device
         self.normalize = None if normalize is None else normalize.to(device)
@@ -56,15 +64,30 @@ class FolderTask:
 
     def batches(self, epoch: int, done: int) -> Iterator[Batch]:
         """Yield the batches of an epoch after the first ``done``."""
+        self._go_to(epoch, done)
+        updates = walk(self.sampler.plan, epoch, done)
+        for (images, labels), update in zip(self.loader, updates, strict=True):
+            whole = Batch((self._ready(images),), labels.to(self.device, non_blocking=True))
+            yield self._part(whole, update.stop - update.start)
+
+    def _go_to(self, epoch: int, done: int) -> None:
         self.train.set_epoch(epoch)
         self.sampler.set_epoch(epoch)
         self.sampler.load_state_dict(self.sampler.state_dict(updates_done=done))
-        for images, labels in self.loader:
-            yield Batch((self._ready(images),), labels.to(self.device, non_blocking=True))
+
+    def _part(self, batch: Batch, total: int) -> Batch:
+        """Say which part of its update a batch is; without a sample of its own it is empty."""
+        if self.ranks.size == 1:
+            return batch
+        start, stop = self.ranks.span(total, self.group)
+        images, labels = batch.inputs[0][: stop - start], batch.targets[: stop - start]
+        return Batch((images,), labels, first=start, total=total)
 
     def sample(self) -> Tensor:
         """Return the images of a batch as the model is given them, on the CPU."""
-        return next(iter(self.batches(0, 0))).inputs[0].cpu()
+        self._go_to(0, 0)
+        whole = default_collate([self.train[number] for number in next(iter(self.sampler))])
+        return self._ready(whole[0]).cpu()
 
     def memory(self, model: nn.Module, batch_size: int) -> Memory:
         """Images carry nothing over."""
@@ -76,7 +99,7 @@ class FolderTask:
 
     def loss(self, model: nn.Module, batch: Batch, memory: Memory) -> Loss:
         """Return the mean cross-entropy."""
-        logits = model(*batch.inputs).float()
+        logits = wide(model(*batch.inputs))
         correct = (logits.argmax(1) == batch.targets).sum()
         return Loss(functional.cross_entropy(logits, batch.targets), correct)
 
@@ -85,7 +108,7 @@ class FolderTask:
     ) -> dict[str, float]:
         """Return loss and accuracy, in per cent, of the mean of the models' probabilities."""
         predict = {name: partial(self._predict, data) for name, data in self.held_out.items()}
-        return judge(models, predict, context)
+        return judge(models, predict, context, ranks=self.ranks, totals=self.totals)
 
     def _predict(
         self, loader: DataLoader[Any], model: nn.Module
@@ -95,5 +118,25 @@ class FolderTask:
 
     def _ready(self, images: Tensor) -> Tensor:
         there = images.to(self.device, non_blocking=True)
-        ready = there if self.normalize is None else self.normalize(there)
+        ready = there if self.normalize is None else self.normalize(there).to(self.dtype)
         return ready.contiguous(memory_format=self._layout)
+
+
+class _OwnParts(Sampler[list[Any]]):
+    """The indices of one rank's part of every update; one with no part reads a single sample."""
+
+    def __init__(self, updates: PlannedBatchSampler, ranks: Ranks, group: int) -> None:
+        self._updates, self._ranks, self._group = updates, ranks, group
+
+    def __len__(self) -> int:
+        return len(self._updates)
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        for indices in self._updates:
+            start, stop = self._ranks.span(len(indices), self._group)
+            yield indices[start:stop] or indices[:1]
+
+
+def _own(data: ImageFolder, ranks: Ranks) -> Dataset[Any]:
+    """Return one rank's part of a held-out set."""
+    return data if ranks.size == 1 else Subset(data, range(len(data))[ranks.own(len(data))])

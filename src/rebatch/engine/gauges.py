@@ -82,6 +82,11 @@ class MicroGradients:
         for parameter, gradient in self._sums.items():
             parameter.grad = gradient
 
+    def sums(self) -> list[Tensor | float]:
+        """Return what ranks add up to sample together: norms, micro-batches and 1 / sizes."""
+        norms = torch.stack(self._norms).sum() if self._norms else 0.0
+        return [norms, float(len(self._sizes)), sum(1 / size for size in self._sizes)]
+
     def sample(self, norm: Tensor) -> NoiseSample:
         """Return the norms of the update, given that of its whole gradient.
 
@@ -91,6 +96,14 @@ class MicroGradients:
         harmonic = len(self._sizes) / sum(1 / size for size in self._sizes)
         small = float(torch.stack(self._norms).mean())
         return NoiseSample(harmonic, small, float(sum(self._sizes)), float(norm) ** 2)
+
+
+def sample_of_ranks(sums: Tensor, total: int, norm: Tensor) -> NoiseSample | None:
+    """Return the norms of an update of ``total`` samples from the added `MicroGradients.sums`."""
+    norms, count, inverse = sums.tolist()
+    if count < 2:
+        return None
+    return NoiseSample(count / inverse, norms / count, float(total), float(norm) ** 2)
 
 
 def squared_norm(gradients: Sequence[Tensor]) -> Tensor:

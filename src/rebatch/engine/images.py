@@ -13,6 +13,8 @@ from rebatch.data import TensorLoader
 from rebatch.data._augment import Augment
 from rebatch.engine.adversarial import Adversarial
 from rebatch.engine.classes import judge
+from rebatch.engine.precision import wide
+from rebatch.engine.ranks import ALONE, Ranks
 from rebatch.engine.task import Batch, Loss, Memory
 
 Split = tuple[Tensor, Tensor]
@@ -36,11 +38,14 @@ class ImageTask:
         augment: Augment | None = None,
         adversarial: Adversarial | None = None,
         squared_error: bool = False,
+        dtype: torch.dtype = torch.float32,
+        ranks: Ranks = ALONE,
     ) -> None:
         """Put everything on the device.
 
         ``squared_error`` is the loss of the softmax against one-hot labels.
         """
+        self.dtype, self.ranks = dtype, ranks
         tensors = tuple(tensor.to(device) for tensor in train)
         self.loader = TensorLoader(tensors, plan, seed, augment=augment)
         self.held_out = {
@@ -95,18 +100,20 @@ class ImageTask:
     ) -> dict[str, float]:
         """Return loss and accuracy, in per cent, of the mean of the models' probabilities."""
         predict = {name: partial(self._predict, split) for name, split in self.held_out.items()}
-        return judge(models, predict, context)
+        totals = {name: len(labels) for name, (_, labels) in self.held_out.items()}
+        return judge(models, predict, context, ranks=self.ranks, totals=totals)
 
     def _predict(self, split: Split, model: nn.Module) -> Iterator[tuple[Tensor, Tensor]]:
-        for images, labels in zip(*(torch.split(part, 1000) for part in split), strict=True):
+        own = self.ranks.own(len(split[1]))
+        for images, labels in zip(*(torch.split(part[own], 1000) for part in split), strict=True):
             yield self._logits(model, self._scaled(images)), labels
 
     def _scaled(self, images: Tensor) -> Tensor:
-        return images if images.is_floating_point() else images.float().div_(self.peak)
+        return images if images.is_floating_point() else images.to(self.dtype).div_(self.peak)
 
     def _logits(self, model: nn.Module, images: Tensor) -> Tensor:
         logits: Tensor = model(self._ready(images))
-        return logits.float()
+        return wide(logits)
 
     def _ready(self, images: Tensor) -> Tensor:
         ready = images if self.normalize is None else self.normalize(images)
@@ -114,6 +121,6 @@ class ImageTask:
 
     def _mean_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         if self.squared_error:
-            wanted = functional.one_hot(labels, logits.shape[1]).float()
+            wanted = functional.one_hot(labels, logits.shape[1]).to(logits.dtype)
             return functional.mse_loss(logits.softmax(1), wanted)
         return functional.cross_entropy(logits, labels)

@@ -11,6 +11,8 @@ from torch.nn import functional
 
 from rebatch import Plan
 from rebatch.data import TokenColumns
+from rebatch.engine.precision import wide
+from rebatch.engine.ranks import ALONE, Ranks
 from rebatch.engine.task import Batch, Loss, Memory
 from rebatch.errors import InputError
 
@@ -40,8 +42,10 @@ class LanguageTask:
         device: torch.device,
         columns: int = 10,
         bptt: int = 35,
+        ranks: Ranks = ALONE,
     ) -> None:
         """Put the streams on the device; ``held_out`` is read in ``columns`` columns."""
+        self.ranks = ranks
         self.feed = TokenColumns(train, plan, device=device)
         self.held_out = {
             name: _in_columns(name, tokens.to(device), columns) for name, tokens in held_out.items()
@@ -67,7 +71,7 @@ class LanguageTask:
     def loss(self, model: nn.Module, batch: Batch, memory: Memory) -> Loss:
         """Return the mean cross-entropy of the next tokens, and the state behind them."""
         logits, state = model(*batch.inputs, memory)
-        mean = functional.cross_entropy(logits.flatten(0, 1).float(), batch.targets.flatten())
+        mean = functional.cross_entropy(wide(logits.flatten(0, 1)), batch.targets.flatten())
         return Loss(mean, None, state)
 
     @torch.no_grad()
@@ -83,7 +87,7 @@ class LanguageTask:
         for model in models:
             for name, columns in self.held_out.items():
                 with context:
-                    scores[name].append(self._log_chances(model, columns))
+                    scores[name].append(self._own_chances(model, columns))
         figures = {}
         for name, members in scores.items():
             mean = torch.stack(members).logsumexp(0) - math.log(len(members))
@@ -91,6 +95,13 @@ class LanguageTask:
             figures[f"{name}_loss"] = loss
             figures[f"{name}_perplexity"] = math.exp(min(loss, 700.0))
         return figures
+
+    def _own_chances(self, model: nn.Module, columns: Tensor) -> Tensor:
+        """Return the log-probabilities of all columns, of which each rank reads its own."""
+        total = columns.shape[1]
+        return self.ranks.joined(
+            self._log_chances(model, columns[:, self.ranks.own(total)]), 1, total
+        )
 
     def _log_chances(self, model: nn.Module, columns: Tensor) -> Tensor:
         """Return the log-probability of every token after the first row, state carried along."""
@@ -100,7 +111,7 @@ class LanguageTask:
             end = min(top + self.bptt, len(columns) - 1)
             logits, state = model(columns[top:end], state)
             targets = columns[top + 1 : end + 1].unsqueeze(-1)
-            parts.append(logits.float().log_softmax(-1).gather(-1, targets))
+            parts.append(wide(logits).log_softmax(-1).gather(-1, targets))
         return torch.cat(parts)
 
 

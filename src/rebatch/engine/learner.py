@@ -1,15 +1,17 @@
 """The update: a batch in, better weights out."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from rebatch.engine.gauges import MicroGradients, NoiseSample, squared_norm
+from rebatch.engine.exchange import Exchange
+from rebatch.engine.gauges import MicroGradients, NoiseSample, sample_of_ranks, squared_norm
 from rebatch.engine.precision import autocast
+from rebatch.engine.ranks import ALONE, Ranks
 from rebatch.engine.spare import Spare
-from rebatch.engine.task import Batch, Memory, Task, count, joined, split
+from rebatch.engine.task import Batch, Memory, Task, count, joined, own_part, split, whole
 from rebatch.errors import RunError
 
 
@@ -21,7 +23,17 @@ class Outcome(NamedTuple):
     norm: Tensor
     """Norm of the gradient before clipping."""
     memory: Memory
+    """What the model carries on: of several ranks, the columns of this one."""
     noise: NoiseSample | None
+
+
+class _Share(NamedTuple):
+    """What the samples of this rank add to an update, beside their gradient."""
+
+    loss: Tensor
+    correct: Tensor | None
+    memory: Memory
+    apart: MicroGradients | None
 
 
 @dataclass
@@ -37,24 +49,52 @@ class Learner:
     micro_batch_size: int | None = None
     group: int = 1
     """Micro-batches hold whole groups of this many samples: the group of batch norm, else 1."""
+    ranks: Ranks = ALONE
     _reports: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._spare = Spare(self.model, self.device)
+        self._exchange = Exchange(self.model, self.ranks, self.group)
 
     def update(self, batch: Batch, memory: Memory, rate: float, *, measure: bool) -> Outcome:
         """Make one update; when memory runs out, make the same one in smaller pieces.
 
-        ``measure`` samples the gradient noise, which takes two micro-batches at least.
+        ``measure`` samples the gradient noise, which takes two micro-batches at least.  Of several
+        ranks each gives its part of the update; they meet after the last micro-batch.
         """
+        total = whole(batch, self.task.batch_dim)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self._spare.keep()
-        while (outcome := self._attempt(batch, memory, measure=measure)) is None:
+        self._exchange.keep()
+        # Where memory suffices on some ranks alone, all of them go back.
+        while self.ranks.any((share := self._attempt(batch, memory, measure=measure)) is None):
             self._spare.restore()
-            self._halve(count(batch, self.task.batch_dim))
+            self._halve(self.largest_share(total))
+        assert share is not None
+        outcome = self._outcome(share, total)
         self.optimizer.step()
         return outcome
+
+    def own_part(self, batch: Batch) -> Batch:
+        """Return what this rank computes of an update."""
+        return own_part(batch, self.task.batch_dim, self.ranks, self.group)
+
+    def largest_share(self, total: int) -> int:
+        """Return the most samples that a rank has in an update of ``total``: those of the first."""
+        return replace(self.ranks, rank=0).span(total, self.group)[1]
+
+    def whole_memory(self, memory: Memory, columns: int) -> Memory:
+        """Return what the models of all ranks carry, side by side as one process has it."""
+        if memory is None or self.ranks.size == 1:
+            return memory
+        start, stop = self.ranks.span(columns)
+        known = self.task.memory(self.model, columns)
+        assert known is not None
+        for tensor, own in zip(known, memory, strict=True):
+            tensor[:, start:stop] = own
+        self.ranks.add(known)
+        return known
 
     def is_finite(self) -> bool:
         """Tell whether all weights are numbers; this waits for the device."""
@@ -70,7 +110,7 @@ class Learner:
         reports, self._reports = self._reports, []
         return reports
 
-    def _attempt(self, batch: Batch, memory: Memory, *, measure: bool) -> Outcome | None:
+    def _attempt(self, batch: Batch, memory: Memory, *, measure: bool) -> _Share | None:
         # The retry comes after this returns: until then the error holds on to what was computed.
         try:
             return self._gradient(batch, memory, measure=measure)
@@ -78,11 +118,12 @@ class Learner:
             self.optimizer.zero_grad(set_to_none=True)
             return None
 
-    def _gradient(self, batch: Batch, memory: Memory, *, measure: bool) -> Outcome:
+    def _gradient(self, batch: Batch, memory: Memory, *, measure: bool) -> _Share:
         dim = self.task.batch_dim
-        total = count(batch, dim)
-        parts = self._parts(batch, memory, self._piece(total, measure=measure))
-        apart = MicroGradients(self.model) if measure and len(parts) > 1 else None
+        total, alone = whole(batch, dim), self.ranks.size == 1
+        parts = self._parts(batch, memory, self._piece(count(batch, dim), measure=measure))
+        several = len(parts) > 1 or not alone
+        apart = MicroGradients(self.model) if measure and several else None
         results = []
         self.optimizer.zero_grad(set_to_none=True)
         for part, state in parts:
@@ -96,15 +137,28 @@ class Learner:
                 apart.take(size, size / total)
         if apart:
             apart.put_back()
-        norm = self._clipped_norm()
         corrects = [result.correct for result in results if result.correct is not None]
-        return Outcome(
-            _added([result.mean for result in results]),
+        return _Share(
+            _added([result.mean for result in results]) if results else self._zero(),
             _added(corrects) if corrects else None,
-            norm,
-            joined([result.memory for result in results]),
-            apart.sample(norm) if apart else None,
+            joined([result.memory for result in results]) if results else memory,
+            apart,
         )
+
+    def _outcome(self, share: _Share, total: int) -> Outcome:
+        """Return the outcome of the whole update, its gradient in place and clipped."""
+        loss, correct, memory, apart = share
+        if self.ranks.size == 1:
+            norm = self._clipped_norm()
+            return Outcome(loss, correct, norm, memory, apart.sample(norm) if apart else None)
+        sums = [loss, 0.0 if correct is None else correct, *(apart.sums() if apart else [])]
+        loss, correct, *noise = self._exchange.add(sums, total)
+        norm = self._clipped_norm()
+        sample = sample_of_ranks(torch.stack(noise), total, norm) if noise else None
+        return Outcome(loss, correct, norm, memory, sample)
+
+    def _zero(self) -> Tensor:
+        return torch.zeros((), device=self.device)
 
     def _parts(self, batch: Batch, memory: Memory, size: int) -> list[tuple[Batch, Memory]]:
         with autocast(self.precision, self.device):
@@ -114,9 +168,12 @@ class Learner:
             ]
 
     def _piece(self, size: int, *, measure: bool) -> int:
-        """Return the micro-batch size; a measured update is cut in two where that can be."""
+        """Return the micro-batch size; a measured update is cut in two where that can be.
+
+        Several ranks are several micro-batches already.
+        """
         limit = min(self.micro_batch_size or size, size)
-        if not measure or limit < size:
+        if not measure or limit < size or self.ranks.size > 1:
             return limit
         groups = -(-size // self.group)
         return min(limit, -(-groups // 2) * self.group)

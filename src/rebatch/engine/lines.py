@@ -16,13 +16,14 @@ def line(job: Job, progress: Progress, kind: str, rate: float) -> Record:
     plan, learner = job.plan, job.learner
     row = plan.rows[plan.row_at(progress.update - 1)]
     samples = plan.amount.full(row.batch_size)
+    share = learner.largest_share(row.batch_size)
     return {
         "kind": kind,
         "epoch": progress.epoch,
         "update": progress.update,
         "samples": plan.sample_at(progress.update),
         "batch_size": row.batch_size,
-        "micro_batch_size": min(learner.micro_batch_size or row.batch_size, row.batch_size),
+        "micro_batch_size": min(learner.micro_batch_size or share, share),
         "cycle": row.cycle,
         "step": row.step,
         "learning_rate": rate,

@@ -2,6 +2,10 @@
 
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from signal import Signals
 
 from rebatch.engine.checkpoint import restore_checkpoint, save_checkpoint
 from rebatch.engine.job import Job, Record
@@ -10,15 +14,18 @@ from rebatch.engine.precision import autocast
 from rebatch.engine.snapshots import FINAL, save_snapshot, snapshot_name
 from rebatch.engine.state import Progress
 from rebatch.engine.stopping import Stopped, StopRequest, stop_requests
-from rebatch.engine.task import Batch, count
+from rebatch.engine.task import Batch, own_columns, samples, whole
 from rebatch.errors import RunError
 from rebatch.records import LineLog
 
 
 def train(job: Job, *, resume: bool = False) -> Progress:
     """Train to the end of the plan; with ``resume`` from the last checkpoint on."""
-    progress = restore_checkpoint(job) if resume else Progress()
-    with LineLog(job.folder.metrics, keep=progress.log_length) as log, stop_requests() as stop:
+    ranks = job.learner.ranks
+    progress = ranks.all_do(lambda: restore_checkpoint(job)) if resume else Progress()
+    progress.memory = own_columns(progress.memory, ranks)
+    ranks.copy_first(list(job.learner.model.state_dict().values()))
+    with _log(job, progress) as log, stop_requests() as stop:
         training = _Training(job, progress, log, stop)
         for epoch in range(progress.epoch, math.ceil(job.plan.epochs)):
             progress.begin(epoch)
@@ -27,15 +34,28 @@ def train(job: Job, *, resume: bool = False) -> Progress:
                 training.finish_epoch()
         progress.begin(math.ceil(job.plan.epochs))
         training.save()
-        save_snapshot(job.folder.snapshots / FINAL, job.learner.model)
+        training.save_snapshot(FINAL)
     return progress
+
+
+@contextmanager
+def _log(job: Job, progress: Progress) -> Iterator[LineLog | None]:
+    """Open the log, on the one rank that writes."""
+    if not job.learner.ranks.is_first:
+        yield None
+        return
+    with LineLog(job.folder.metrics, keep=progress.log_length) as log:
+        yield log
 
 
 class _Training:
     """A run under way."""
 
-    def __init__(self, job: Job, progress: Progress, log: LineLog, stop: StopRequest) -> None:
+    def __init__(
+        self, job: Job, progress: Progress, log: LineLog | None, stop: StopRequest
+    ) -> None:
         self.job, self.progress, self.log, self.stop = job, progress, log, stop
+        self.ranks = job.learner.ranks
         self.saved = time.monotonic()
         self.started = self.saved - progress.seconds
 
@@ -46,12 +66,12 @@ class _Training:
         for batch in job.learner.task.batches(progress.epoch, progress.done):
             rate = job.rate_of(progress, progress.done)
             due = (progress.update + 1) % job.log_every == 0
-            self._update(batch, rate, measure=due)
+            self._update(job.learner.own_part(batch), rate, measure=due)
             job.watch(progress, rate)
             self._snapshot_if_due()
             if due:
                 self._demand_finite()
-                self._write(line(job, progress, "updates", rate))
+                self._tell(line(job, progress, "updates", rate))
             self._save_if_due()
         planned = job.plan.updates_in(progress.epoch)
         if progress.done != planned:
@@ -70,40 +90,53 @@ class _Training:
         record = line(job, progress, "epoch", job.rate_of(progress, progress.done - 1))
         train = {name: value for name, value in record.items() if name.startswith("train_")}
         progress.judge({**train, **figures}, learner.task.selects_by)
-        self._write({**record, **figures})
+        self._tell({**record, **figures})
 
     def save(self) -> None:
-        """Write a checkpoint."""
+        """Write a checkpoint: all ranks give, the first one writes, and the others wait."""
         self._demand_finite(weights=True)
-        self.progress.log_length = self.log.length
-        save_checkpoint(self.job, self.progress)
+        progress, learner = self.progress, self.job.learner
+        if self.log is not None:
+            progress.log_length = self.log.length
+        columns = self.job.plan.batch_size_at(max(progress.update - 1, 0))
+        whole = replace(progress, memory=learner.whole_memory(progress.memory, columns))
+        self.ranks.first_does(lambda: save_checkpoint(self.job, whole))
         self.saved = time.monotonic()
+
+    def save_snapshot(self, name: str) -> None:
+        """Write the weights, if they are numbers."""
+        self._demand_finite(weights=True)
+        path, model = self.job.folder.snapshots / name, self.job.learner.model
+        self.ranks.first_does(lambda: save_snapshot(path, model))
 
     def _update(self, batch: Batch, rate: float, *, measure: bool) -> None:
         progress, learner = self.progress, self.job.learner
+        dim = learner.task.batch_dim
         if batch.reset:
-            progress.memory = learner.task.memory(
-                learner.model, count(batch, learner.task.batch_dim)
-            )
+            memory = learner.task.memory(learner.model, whole(batch, dim))
+            progress.memory = own_columns(memory, self.ranks)
+        self.ranks.seed_update(progress.update)
         outcome = learner.update(batch, progress.memory, rate, measure=measure)
-        progress.add(outcome, batch.targets.numel(), learner.clip)
+        progress.add(outcome, samples(batch, dim), learner.clip)
         if learner.device.type == "cpu":  # elsewhere reading the loss would stall the device
             self._demand_finite()
         self._look_at_clock()
         for note in learner.pop_reports():
-            self.log.write({"kind": "note", "update": progress.update, "note": note})
+            self._write({"kind": "note", "update": progress.update, "note": note})
 
     def _snapshot_if_due(self) -> None:
         number = self.job.snapshots.get(self.progress.update)
         if number is not None:
-            self._demand_finite(weights=True)
-            save_snapshot(self.job.folder.snapshots / snapshot_name(number), self.job.learner.model)
+            self.save_snapshot(snapshot_name(number))
 
     def _save_if_due(self) -> None:
-        if self.stop.signal or time.monotonic() - self.saved > self.job.checkpoint_every:
+        late = time.monotonic() - self.saved > self.job.checkpoint_every
+        # What one rank is asked to do, or finds due by its clock, all do after the same update.
+        number, due = self.ranks.highest(self.stop.signal or 0, late)
+        if number or due:
             self.save()
-        if self.stop.signal:
-            raise Stopped(self.stop.signal, self.progress.update)
+        if number:
+            raise Stopped(Signals(number), self.progress.update)
 
     def _demand_finite(self, *, weights: bool = False) -> None:
         if not self.progress.tally.is_finite():
@@ -120,7 +153,11 @@ class _Training:
     def _look_at_clock(self) -> None:
         self.progress.seconds = time.monotonic() - self.started
 
-    def _write(self, record: Record) -> None:
-        self.log.write(record)
+    def _tell(self, record: Record) -> None:
+        self._write(record)
         for listener in self.job.listeners:
             listener(record)
+
+    def _write(self, record: Record) -> None:
+        if self.log is not None:
+            self.log.write(record)

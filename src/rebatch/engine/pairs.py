@@ -11,6 +11,8 @@ from torch.nn import functional
 from rebatch import Plan
 from rebatch.data import TensorLoader
 from rebatch.engine.classes import judge
+from rebatch.engine.precision import wide
+from rebatch.engine.ranks import ALONE, Ranks
 from rebatch.engine.task import Batch, Loss, Memory
 
 Split = tuple[Tensor, Tensor, Tensor]
@@ -30,6 +32,7 @@ class PairTask:
         *,
         seed: int,
         device: torch.device,
+        ranks: Ranks = ALONE,
     ) -> None:
         """Put everything on the device; the first held-out split picks the best epoch."""
         self.loader = TensorLoader(tuple(tensor.to(device) for tensor in train), plan, seed)
@@ -39,6 +42,7 @@ class PairTask:
             name: (premises.to(device), hypotheses.to(device), labels.to(device))
             for name, (premises, hypotheses, labels) in held_out.items()
         }
+        self.ranks = ranks
         self.selects_by = f"{next(iter(held_out))}_accuracy"
 
     def batches(self, epoch: int, done: int) -> Iterator[Batch]:
@@ -63,7 +67,7 @@ class PairTask:
 
     def loss(self, model: nn.Module, batch: Batch, memory: Memory) -> Loss:
         """Return the mean cross-entropy."""
-        logits = model(*batch.inputs).float()
+        logits = wide(model(*batch.inputs))
         correct = (logits.argmax(1) == batch.targets).sum()
         return Loss(functional.cross_entropy(logits, batch.targets), correct)
 
@@ -72,10 +76,12 @@ class PairTask:
     ) -> dict[str, float]:
         """Return loss and accuracy, in per cent, of the mean of the models' probabilities."""
         predict = {name: partial(self._predict, split) for name, split in self.held_out.items()}
-        return judge(models, predict, context)
+        totals = {name: len(split[-1]) for name, split in self.held_out.items()}
+        return judge(models, predict, context, ranks=self.ranks, totals=totals)
 
     def _predict(self, split: Split, model: nn.Module) -> Iterator[tuple[Tensor, Tensor]]:
-        parts = zip(*(torch.split(tensor, 256) for tensor in split), strict=True)
+        own = self.ranks.own(len(split[-1]))
+        parts = zip(*(torch.split(tensor[own], 256) for tensor in split), strict=True)
         for premises, hypotheses, labels in parts:
             longest = [int(_lengths(sentences).max()) for sentences in (premises, hypotheses)]
             yield model(premises[:, : longest[0]], hypotheses[:, : longest[1]]), labels

@@ -1,11 +1,14 @@
 """What the engine asks of a problem: batches to learn from, a loss, and a judgement."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
+
+from rebatch.engine.ranks import Ranks
 
 Memory = tuple[Tensor, ...] | None
 """What a model carries from one update to the next: an LSTM's hidden state, columns along
@@ -23,6 +26,8 @@ class Batch(NamedTuple):
     """Place of the first sample inside its update: 0, or more in a micro-batch."""
     attacked: bool = False
     """Whether a share of the samples is to be replaced by adversarial neighbours."""
+    total: int | None = None
+    """Samples, or columns, of the whole update, where this is one rank's part of it."""
 
 
 class Loss(NamedTuple):
@@ -78,11 +83,40 @@ def count(batch: Batch, dim: int) -> int:
     return batch.targets.shape[dim]
 
 
+def whole(batch: Batch, dim: int) -> int:
+    """Return the number of samples, or columns, in the update that a batch is of."""
+    return count(batch, dim) if batch.total is None else batch.total
+
+
+def samples(batch: Batch, dim: int) -> int:
+    """Return how many losses the update averages over: its samples, or tokens."""
+    if batch.total is None:
+        return batch.targets.numel()
+    return batch.total * math.prod(batch.targets.shape[:dim])
+
+
+def own_part(batch: Batch, dim: int, ranks: Ranks, group: int) -> Batch:
+    """Return one rank's part of an update, in whole groups; it may be empty."""
+    if ranks.size == 1 or batch.total is not None:
+        return batch
+    total = count(batch, dim)
+    start, stop = ranks.span(total, group)
+    return _part(batch, None, dim, start, stop - start)[0]._replace(total=total)
+
+
+def own_columns(memory: Memory, ranks: Ranks) -> Memory:
+    """Return the columns of a memory that belong to one rank's part of the update."""
+    if memory is None or ranks.size == 1:
+        return memory
+    start, stop = ranks.span(memory[0].shape[1])
+    return tuple(tensor[:, start:stop].contiguous() for tensor in memory)
+
+
 def split(batch: Batch, memory: Memory, dim: int, size: int) -> list[tuple[Batch, Memory]]:
     """Cut a batch into micro-batches of at most ``size`` samples, each with its own memory."""
     total = count(batch, dim)
     if size >= total:
-        return [(batch, memory)]
+        return [(batch, memory)] if total else []
     return [
         _part(batch, memory, dim, start, min(size, total - start))
         for start in range(0, total, size)

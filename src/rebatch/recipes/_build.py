@@ -20,6 +20,7 @@ from rebatch.engine.language import LanguageTask
 from rebatch.engine.learner import Learner
 from rebatch.engine.pairs import PairTask
 from rebatch.engine.precision import set_precision
+from rebatch.engine.ranks import ALONE, Ranks
 from rebatch.engine.snapshots import snapshot_epochs, snapshot_updates
 from rebatch.engine.task import Task
 from rebatch.errors import InputError
@@ -38,7 +39,14 @@ class Built:
     snapshots: dict[int, int]
 
 
-def build(case: Case, *, seed: int, device: torch.device, data_root: Path | None) -> Built:
+def build(
+    case: Case,
+    *,
+    seed: int,
+    device: torch.device,
+    data_root: Path | None,
+    ranks: Ranks = ALONE,
+) -> Built:
     """Load the data, plan on what is there, and put a fresh model on the device."""
     recipe = case.recipe
     data = load_data(recipe, data_root, seed)
@@ -47,10 +55,12 @@ def build(case: Case, *, seed: int, device: torch.device, data_root: Path | None
     norm = _norm_batch_size(recipe, case)
     model = build_model(recipe, data, norm, data_root, seed)
     group = (norm or plan.sizes[-1]) if models.has_batch_norm(model) else 1
-    task = _task(recipe, data, plan, seed=seed, device=device)
+    task = _task(recipe, data, plan, seed=seed, device=device, ranks=ranks, group=group)
     sample = _sample(task) if recipe.initialization == "lsuv" else None
     initialize(model, recipe.initialization, sample=sample)
     model.to(device)
+    if recipe.precision == "fp64":
+        model.double()
     if device.type == "cuda":
         model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     precision = _precision(recipe, device)
@@ -64,6 +74,7 @@ def build(case: Case, *, seed: int, device: torch.device, data_root: Path | None
         clip=recipe.clip,
         micro_batch_size=_micro(recipe, group),
         group=group,
+        ranks=ranks,
     )
     return Built(learner, plan, _snapshots(recipe, plan))
 
@@ -118,13 +129,26 @@ def _amount(recipe: Recipe, data: Any) -> dict[str, Any]:
     return {"examples": count - recipe.holdout, "drop_last": recipe.drop_last}
 
 
-def _task(recipe: Recipe, data: Any, plan: Plan, *, seed: int, device: torch.device) -> Task:
+def _task(
+    recipe: Recipe,
+    data: Any,
+    plan: Plan,
+    *,
+    seed: int,
+    device: torch.device,
+    ranks: Ranks,
+    group: int,
+) -> Task:
     if isinstance(data, TextCorpus):
         held_out = {"valid": data.valid, "test": data.test}
-        return LanguageTask(data.train, held_out, plan, device=device, bptt=recipe.bptt)
+        return LanguageTask(
+            data.train, held_out, plan, device=device, bptt=recipe.bptt, ranks=ranks
+        )
     if isinstance(data, Pairs):
+        train = _pair_split(data, recipe.train_split)
         held = {name: _pair_split(data, split) for name, split in recipe.held_out}
-        return PairTask(_pair_split(data, recipe.train_split), held, plan, seed=seed, device=device)
+        return PairTask(train, held, plan, seed=seed, device=device, ranks=ranks)
+    dtype = torch.float64 if recipe.precision == "fp64" else torch.float32
     if isinstance(data, ImageFolders):
         return FolderTask(
             data.train,
@@ -133,10 +157,13 @@ def _task(recipe: Recipe, data: Any, plan: Plan, *, seed: int, device: torch.dev
             seed=seed,
             device=device,
             normalize=Normalize(MEAN, STD),
+            dtype=dtype,
+            ranks=ranks,
+            group=group,
         )
-    train, held_images = _image_splits(recipe, data)
+    images, held_images = _image_splits(recipe, data)
     return ImageTask(
-        train,
+        images,
         held_images,
         plan,
         seed=seed,
@@ -146,6 +173,8 @@ def _task(recipe: Recipe, data: Any, plan: Plan, *, seed: int, device: torch.dev
         augment=_augment(recipe),
         adversarial=_adversarial(recipe),
         squared_error=recipe.loss == "squared-error",
+        dtype=dtype,
+        ranks=ranks,
     )
 
 

@@ -3,7 +3,7 @@
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,14 @@ from rebatch import Plan
 from rebatch.engine.ensemble import evaluate_snapshots
 from rebatch.engine.holding import hold
 from rebatch.engine.job import Job, Listener, Watch
+from rebatch.engine.launch import launched, local_device
 from rebatch.engine.loop import train
-from rebatch.engine.precision import autocast, choose_device
+from rebatch.engine.precision import autocast
+from rebatch.engine.ranks import ALONE, Ranks
 from rebatch.engine.snapshots import list_snapshots
 from rebatch.engine.state import Progress
 from rebatch.engine.stopping import Stopped
+from rebatch.engine.workers import worker_fault
 from rebatch.errors import InputError, RunError, positive_int
 from rebatch.recipes._build import Built, build
 from rebatch.recipes._case import Case
@@ -46,19 +49,25 @@ def run(
     listeners: Sequence[Listener] = (),
     watch: Callable[[Plan], Watch] | None = None,
 ) -> dict[str, Any]:
-    """Train a case into ``out`` and return its result; with ``resume`` go on where it stopped."""
+    """Train a case into ``out`` and return its result; with ``resume`` go on where it stopped.
+
+    Where a launcher such as ``torchrun`` started several processes, they make one run together.
+    """
     folder = RunFolder(out)
     described = describe(case, seed, overrides)
-    with hold(out):
-        folder.drop_drafts()
-        done = _take(folder, described, resume=resume)
+    chosen = local_device(device)
+    with launched(chosen, seed) as ranks, ExitStack() as stack:
+        _demand_same(ranks, described, folder, chosen, resume=resume)
+        ranks.first_does(lambda: stack.enter_context(hold(out)))
+        done, going_on = ranks.first_does(lambda: _taken(folder, described, resume=resume))
         if done is not None:
-            _finish(folder)
             return done
-        going_on = resume and folder.has_checkpoint
-        chosen = choose_device(device)
-        built = build(case, seed=seed, device=chosen, data_root=data_root)
-        write_json(folder.run, {**described, **versions(chosen), "status": RUNNING})
+        built = ranks.all_do(
+            lambda: build(case, seed=seed, device=chosen, data_root=data_root, ranks=ranks)
+        )
+        ranks.demand_same({"data": built.plan.fingerprint})
+        start = {**described, **versions(chosen, ranks), "status": RUNNING}
+        ranks.first_does(lambda: write_json(folder.run, start))
         job = Job(
             built.learner,
             built.plan,
@@ -69,16 +78,42 @@ def run(
             momentum=case.recipe.momentum,
             log_every=case.recipe.log_every,
             checkpoint_every=checkpoint_every,
-            listeners=listeners,
+            listeners=listeners if ranks.is_first else (),
         )
-        if watch is not None:
+        if watch is not None and ranks.is_first:
             job.watch = watch(built.plan)
-        with _status_kept(folder):
+        with _status_kept(folder, writes=ranks.is_first):
             progress = train(job, resume=going_on)
             result = _result(described, built, progress, folder, chosen)
-            write_json(folder.result, result)
-        _finish(folder)
+            ranks.first_does(lambda: write_json(folder.result, result))
+        ranks.first_does(lambda: _finish(folder))
         return result
+
+
+def _demand_same(
+    ranks: Ranks,
+    described: dict[str, Any],
+    folder: RunFolder,
+    device: torch.device,
+    *,
+    resume: bool,
+) -> None:
+    """Refuse ranks that were told to do different things, or are of different versions."""
+    told = {name: value for name, value in described.items() if name != "settings"}
+    made_with = {"rebatch": rebatch.__version__, "torch": torch.__version__}
+    where = {"out": str(folder.path), "resume": resume, "device": device.type}
+    ranks.demand_same({**told, **made_with, **where, **described["settings"]})
+
+
+def _taken(
+    folder: RunFolder, described: dict[str, Any], *, resume: bool
+) -> tuple[dict[str, Any] | None, bool]:
+    """Return the result if the run is done, and whether there is a checkpoint to go on from."""
+    folder.drop_drafts()
+    done = _take(folder, described, resume=resume)
+    if done is not None:
+        _finish(folder)
+    return done, resume and folder.has_checkpoint
 
 
 def _finish(folder: RunFolder) -> None:
@@ -89,16 +124,21 @@ def _finish(folder: RunFolder) -> None:
 
 
 @contextmanager
-def _status_kept(folder: RunFolder) -> Iterator[None]:
+def _status_kept(folder: RunFolder, *, writes: bool) -> Iterator[None]:
     """Write down how a run ends that does not finish."""
     try:
         yield
     except BaseException as error:
+        fault = worker_fault(error)
         stopped = isinstance(error, Stopped | KeyboardInterrupt)
+        status = INTERRUPTED if stopped else FAILED
         with suppress(RunError):  # where the disk is full, what failed first is worth more
-            folder.set_status(INTERRUPTED if stopped else FAILED, error=str(error))
+            if writes:
+                folder.set_status(status, error=str(fault or error))
         if isinstance(error, torch.cuda.OutOfMemoryError):
             raise RunError(f"memory does not suffice: {error}") from error
+        if fault is not None:
+            raise fault from error
         raise
 
 
@@ -114,7 +154,7 @@ def describe(case: Case, seed: int, overrides: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def versions(device: torch.device) -> dict[str, Any]:
+def versions(device: torch.device, ranks: Ranks = ALONE) -> dict[str, Any]:
     """Return what the run was made with."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
     return {
@@ -124,6 +164,7 @@ def versions(device: torch.device) -> dict[str, Any]:
         "torch": torch.__version__,
         "python": platform.python_version(),
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "ranks": ranks.size,
     }
 
 
@@ -172,7 +213,7 @@ def _result(
     device: torch.device,
 ) -> dict[str, Any]:
     learner = built.learner
-    snapshots = list_snapshots(folder.snapshots)
+    snapshots = learner.ranks.first_does(lambda: list_snapshots(folder.snapshots))
     ensemble = None
     if snapshots:
         context = autocast(learner.precision, learner.device)
