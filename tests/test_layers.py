@@ -12,7 +12,6 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 PURE = {"errors", "_call", "schedules", "rates", "noise"}
 PLAN = {"_amount", "_run", "_rows", "_table", "_plan", "_update_times", "scaling"}
-COST = {"_update_times", "scaling"}
 BASIS = {"rebatch", *PURE, *PLAN}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
@@ -28,8 +27,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_update_times": {"errors"},
     "scaling": {"_amount", "_plan", "_update_times", "errors"},
     "__init__": {"_plan", *PURE},
-    "_update_times": BASIS,
-    "scaling": {"_update_times", *BASIS},
     "records": BASIS,
     "data": BASIS,
     "models": {"errors"},
@@ -37,11 +34,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine": {"records", "data", "optim", *BASIS},
     "recipes": {"records", "data", "optim", "models", "engine", *BASIS},
     "sweeps": {"records", "recipes", *BASIS},
-    "report": {"records", *COST, *BASIS},
-    "bench": {"records", "data", "optim", "models", "engine", "recipes", *COST, *BASIS},
+    "report": {"records", *BASIS},
+    "bench": {"records", "data", "optim", "models", "engine", "recipes", *BASIS},
     "cli": {
         *("records", "data", "optim", "models", "engine", "recipes", "sweeps", "report", "bench"),
-        *COST,
         *BASIS,
     },
     "__main__": {"cli"},
@@ -104,9 +100,7 @@ def test_a_file_is_at_most_400_lines_long(file):
     assert len(file.read_text(encoding="utf-8").splitlines()) <= 400
 
 
-@pytest.mark.parametrize(
-    "file", [f for f in FILES if own_layer(f) in PURE | PLAN | COST], ids=named
-)
+@pytest.mark.parametrize("file", [f for f in FILES if own_layer(f) in PURE | PLAN], ids=named)
 def test_the_pure_layers_need_the_standard_library_alone(file):
     assert others(imports(file)) == set()
 
