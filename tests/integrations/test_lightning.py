@@ -52,6 +52,12 @@ def rest(model, epoch):
     return model.seen[epoch][-700:] if epoch == 1 else model.seen[epoch]
 
 
+def logged_by(logger):
+    """Return the steps with the batch sizes that a logger has written."""
+    with Path(logger.log_dir, "metrics.csv").open() as file:
+        return [(int(row["step"]), float(row["batch_size"])) for row in csv.DictReader(file)]
+
+
 def test_every_epoch_of_a_40_10_20_cycle_is_the_whole_data_once(one):
     trainer, model, _ = one
     assert [sorted(model.seen[epoch]) for epoch in range(3)] == [ALL, ALL, ALL]
@@ -114,9 +120,15 @@ def test_a_checkpoint_inside_an_update_goes_back_to_its_start(one, tmp_path):
     path = tmp_path / "inside.ckpt"
     inside = Save(path, when=lambda trainer: trainer.fit_loop.total_batch_idx == 144 + 2 * 26)
     fit(inside, micro_batch_size=7)
-    trainer, model = fit(resume=path, micro_batch_size=7)
+    logger = CSVLogger(tmp_path)
+    trainer, model = fit(resume=path, micro_batch_size=7, logger=logger, log_every_n_steps=11)
     assert model.seen == {epoch: rest(one[1], epoch) for epoch in (1, 2)}
     assert trainer.global_step == UPDATES
+    # Update 120 is the first of 20: a step logged one too high would still be of 10.
+    assert logged_by(logger) == [
+        *((step, 10) for step in (54, 65, 76, 87, 98, 109)),
+        *((step, 20) for step in (120, 131, 142, 153, 164)),
+    ]
     assert torch.allclose(model.layer.weight, one[1].layer.weight, rtol=0, atol=1e-12)
 
 
@@ -242,9 +254,8 @@ def test_a_loss_over_tokens_is_weighted_by_tokens():
 def test_the_batch_size_is_logged_by_update(tmp_path, micro_batch_size):
     logger = CSVLogger(tmp_path)
     fit(logger=logger, log_every_n_steps=24, micro_batch_size=micro_batch_size)
-    with Path(logger.log_dir, "metrics.csv").open() as file:
-        logged = [(int(row["step"]), float(row["batch_size"])) for row in csv.DictReader(file)]
-    assert logged == [(23, 40), (47, 10), (71, 10), (95, 10), (119, 10), (143, 20), (167, 20)]
+    sizes = [(23, 40), (47, 10), (71, 10), (95, 10), (119, 10), (143, 20), (167, 20)]
+    assert logged_by(logger) == sizes
 
 
 def test_a_module_may_make_the_loader_itself():

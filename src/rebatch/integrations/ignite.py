@@ -126,11 +126,10 @@ class _Feeding:
         if self.engine.last_event_name == Events.ITERATION_COMPLETED:
             self.count_update()  # for a handler that was attached earlier
         position = self.sampler.state_dict(self._updates_done)
-        state = {**self._save(), "position": position}
-        # Kept as a plain number, which torch.load takes with weights_only.
-        return {
-            name: int(value) if isinstance(value, int) else value for name, value in state.items()
-        }
+        saved = {**self._save(), "position": position}
+        length = saved["epoch_length"]
+        # A plain number: torch.load refuses any other with weights_only.
+        return {**saved, "epoch_length": None if length is None else int(length)}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go on from a state."""
