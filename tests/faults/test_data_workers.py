@@ -1,0 +1,31 @@
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rebatch.records import read_json
+
+DRIVER = Path(__file__).parent / "pictures.py"
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("fault", "reason"), [("dies", "DataLoader worker (pid"), ("raises", "is not a readable image")]
+)
+def test_a_data_worker_that_fails_is_one_line_and_no_hang(tmp_path, environment, fault, reason):
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, str(DRIVER), str(tmp_path), fault],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 1
+    assert line.startswith("rebatch: a data worker failed: ")
+    assert reason in line
+    assert read_json(tmp_path / "run" / "run.json")["status"] == "failed"
+    print(f"\na data worker {fault}: one line after {time.monotonic() - began:.0f} s in all")
