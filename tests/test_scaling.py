@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import rebatch
 from rebatch.data._cut import Share, count_pieces
+from rebatch.engine.ranks import Ranks
 from rebatch.errors import InputError
 from rebatch.scaling import Cluster, Network, UpdateTimes, compared, fit, simulate
 
@@ -48,6 +49,23 @@ def test_the_cut_is_that_of_the_sampler(batch_size, ranks, micro):
     start, stop = first.of(batch_size)
     assert cluster.share(batch_size) == stop - start
     assert cluster.pieces(batch_size) == first.count(batch_size)
+
+
+@given(st.integers(1, 300), st.integers(1, 40), st.integers(1, 50))
+def test_groups_of_batch_norm_are_cut_as_in_training(batch_size, ranks, group):
+    start, stop = Ranks(0, ranks).span(batch_size, group)
+    assert Cluster(ranks=ranks, norm_batch_size=group).share(batch_size) == stop - start
+
+
+@pytest.mark.parametrize(
+    ("group", "share", "pieces", "idle"),
+    # 256 samples on 64 ranks: eight groups of 32, three of 96 (the last of 64), one of 256.
+    [(1, 4, 1, 0.0), (32, 32, 1, 0.875), (96, 96, 1, 1 - 256 / 6144), (256, 256, 1, 63 / 64)],
+)
+def test_a_group_of_batch_norm_stays_on_one_rank(group, share, pieces, idle):
+    cluster = Cluster(ranks=64, norm_batch_size=group)
+    assert (cluster.share(256), cluster.pieces(256)) == (share, pieces)
+    assert cluster.idle(256) == pytest.approx(idle)
 
 
 def test_the_slowest_rank_pays_for_each_micro_batch():
@@ -205,6 +223,10 @@ def test_all_of_it_is_json_beside_the_baseline():
         (
             lambda: Cluster(ranks=1, micro_batch_size=0),
             "micro_batch_size must be a whole number of at least 1, got 0",
+        ),
+        (
+            lambda: Cluster(ranks=1, micro_batch_size=6, norm_batch_size=4),
+            "micro_batch_size must be a multiple of 4, the group of batch norm, got 6",
         ),
         (
             lambda: Cluster(ranks=2, network=Network(parameters=1, gigabytes=1)),

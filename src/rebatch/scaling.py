@@ -1,7 +1,8 @@
 """What a plan costs on many ranks: a simulation, from update times and a model of the network.
 
 An update of B samples is cut over R ranks; the largest share, ``s = ceil(B / R)``, is computed in
-``k = ceil(s / M)`` micro-batches.  With ``t(b) = a + c b`` for b samples at once::
+``k = ceil(s / M)`` micro-batches.  Where batch norm takes groups of G samples, ranks have whole
+groups: ``s = min(B, G ceil(ceil(B / G) / R))``.  With ``t(b) = a + c b`` for b samples at once::
 
     compute    = k a + c s                                    the slowest rank decides
     exchange   = 2 (R - 1) / R * bytes / bandwidth + 2 (R - 1) * latency     a ring, once an update
@@ -11,7 +12,7 @@ An update of B samples is cut over R ranks; the largest share, ``s = ceil(B / R)
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -59,19 +60,29 @@ class Cluster:
 
     ranks: int
     micro_batch_size: int | None = None
+    norm_batch_size: int = 1
+    """The group of batch norm, which lies on one rank; 1 where there is none."""
     times: UpdateTimes | None = None
     network: Network | None = None
 
     def __post_init__(self) -> None:
         positive_int("ranks", self.ranks)
-        if self.micro_batch_size is not None:
-            positive_int("micro_batch_size", self.micro_batch_size)
+        group = positive_int("norm_batch_size", self.norm_batch_size)
+        size = self.micro_batch_size
+        if size is not None and positive_int("micro_batch_size", size) % group:
+            rule = f"a multiple of {group}, the group of batch norm"
+            raise InputError(f"micro_batch_size must be {rule}, got {size}")
         if self.network and not self.times:
             raise InputError("update_times must be given with network, got none")
 
     def share(self, batch_size: int) -> int:
-        """Return the samples of the rank that has most of an update."""
-        return -(-batch_size // self.ranks)
+        """Return the samples of the rank that has most of an update.
+
+        >>> [Cluster(ranks=8, norm_batch_size=size).share(256) for size in (1, 48, 256)]
+        [32, 48, 256]
+        """
+        groups = -(-batch_size // self.norm_batch_size)
+        return min(batch_size, -(-groups // self.ranks) * self.norm_batch_size)
 
     def pieces(self, batch_size: int) -> int:
         """Return how many micro-batches every rank makes of an update.
@@ -102,7 +113,7 @@ class Cluster:
 
     def alone(self) -> "Cluster":
         """Return one such device."""
-        return Cluster(ranks=1, micro_batch_size=self.micro_batch_size, times=self.times)
+        return replace(self, ranks=1, network=None)
 
     def seconds(self, sizes: Counter[int]) -> float:
         """Return the seconds of so many updates of each size."""
@@ -158,6 +169,7 @@ class Scaling:
             "simulation": True,
             "ranks": cluster["ranks"],
             "micro_batch_size": cluster["micro_batch_size"],
+            "norm_batch_size": cluster["norm_batch_size"],
             "update_times": cluster["times"],
             "network": cluster["network"],
             "steps": [self._step(step) for step in self.steps],

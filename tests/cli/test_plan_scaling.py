@@ -25,9 +25,9 @@ def lines(capsys, *arguments):
 
 def test_time_and_efficiency_of_each_step_are_printed(capsys):
     out = lines(capsys, *SMALL, "--ranks", "8", *TIMES)
-    start = out.index("CBS-2-3  on 8 ranks, simulated")
+    start = out.index("CBS-2-3  simulated on 8 ranks")
     assert out[start:] == [
-        "CBS-2-3  on 8 ranks, simulated",
+        "CBS-2-3  simulated on 8 ranks",
         "",
         "       batch     a   micro-         compute  network        an",
         " step   size  rank  batches   idle       ms       ms     epoch  efficiency",
@@ -48,7 +48,7 @@ def test_time_and_efficiency_of_each_step_are_printed(capsys):
 
 def test_without_update_times_the_sizes_are_shown_alone(capsys):
     out = lines(capsys, *SMALL, "--ranks", "100", "--micro-batch", "2")
-    start = out.index("CBS-2-3  on 100 ranks with micro-batches of up to 2, simulated")
+    start = out.index("CBS-2-3  simulated on 100 ranks, micro-batches up to 2")
     assert out[start + 5 : start + 8] == [
         "    0     64     1        1  36.0 %",
         "    1    128     2        1  36.0 %",
@@ -66,14 +66,24 @@ def test_the_network_is_said(capsys):
     assert any("42.00     4.10" in line for line in out)
 
 
+def test_groups_of_batch_norm_stay_on_one_rank(capsys):
+    out = lines(capsys, *SMALL, "--ranks", "8", "--norm-batch", "64", "--micro-batch", "64")
+    start = out.index("CBS-2-3  simulated on 8 ranks, micro-batches up to 64, batch norm in 64s")
+    assert out[start + 5 : start + 8] == [
+        "    0     64    64        1  87.5 %",
+        "    1    128    64        1  75.0 %",
+        "    2    256    64        1  50.0 %",
+    ]
+
+
 def test_several_codes_and_numbers_of_ranks_have_a_table_each(capsys):
     out = lines(capsys, *SMALL[:2], "BL", *SMALL[2:], "--ranks", "8,64", *TIMES)
-    titles = [line for line in out if line.endswith("simulated")]
+    titles = [line for line in out if "  simulated on " in line]
     assert titles == [
-        "CBS-2-3  on 8 ranks, simulated",
-        "CBS-2-3  on 64 ranks, simulated",
-        "BL  on 8 ranks, simulated",
-        "BL  on 64 ranks, simulated",
+        "CBS-2-3  simulated on 8 ranks",
+        "CBS-2-3  simulated on 64 ranks",
+        "BL  simulated on 8 ranks",
+        "BL  simulated on 64 ranks",
     ]
     assert out.count("BL at batch size 64: 1.7 s at 51.4 %") == 1
 
@@ -81,7 +91,7 @@ def test_several_codes_and_numbers_of_ranks_have_a_table_each(capsys):
 def test_a_long_ramp_is_shortened(capsys):
     ramp = ["plan", "polynomial(8, 64, length=50)", "--epochs", "50", "--examples", "1000"]
     out = lines(capsys, *ramp, "--ranks", "8")
-    start = out.index("polynomial(8, 64, length=50)  on 8 ranks, simulated")
+    start = out.index("polynomial(8, 64, length=50)  simulated on 8 ranks")
     table = out[start + 5 : out.index("", start + 5)]
     assert len(table) == 20
     assert table[17].split() == ["…"] * 5
@@ -124,7 +134,7 @@ def test_a_recipe_is_simulated_as_well(capsys):
         *("plan", "--recipe", "l1-ptb", "--schedule", "CBS-10"),
         *("--ranks", "4", "--update-times", "l1"),
     )
-    assert "CBS-10  on 4 ranks, simulated" in out
+    assert "CBS-10  simulated on 4 ranks" in out
 
 
 @pytest.mark.parametrize(
@@ -137,6 +147,10 @@ def test_a_recipe_is_simulated_as_well(capsys):
         (
             ["--ranks", "8", "--micro-batch", "2.5"],
             "micro_batch_size must be a whole number of at least 1, got 2.5",
+        ),
+        (
+            ["--ranks", "8", "--micro-batch", "6", "--norm-batch", "4"],
+            "micro_batch_size must be a multiple of 4, the group of batch norm, got 6",
         ),
         (
             ["--ranks", "8", "--update-times", "gone.txt"],
@@ -176,6 +190,6 @@ def test_wrong_input_is_one_line(capsys, arguments, message):
 )
 def test_the_page_shows_what_the_command_prints(capsys, command, shown):
     out = lines(capsys, *shlex.split(command.replace("\\\n", "")))
-    start = next(index for index, line in enumerate(out) if line.endswith("simulated"))
+    start = next(index for index, line in enumerate(out) if "  simulated on " in line)
     assert shown.splitlines() == out[start:]
     assert max(map(len, out)) <= 80

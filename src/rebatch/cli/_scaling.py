@@ -1,6 +1,7 @@
 """The options of ``rebatch plan`` that simulate a plan on many ranks."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from rebatch._update_times import is_points
@@ -8,7 +9,7 @@ from rebatch.cli._numbers import number, whole
 from rebatch.errors import InputError
 from rebatch.scaling import PRESETS, Cluster, Network, UpdateTimes, preset, read
 
-OPTIONS = ("micro_batch", "update_times", "network", "latency", "parameters")
+OPTIONS = ("micro_batch", "norm_batch", "update_times", "network", "latency", "parameters")
 
 
 def add_scaling(parser: argparse.ArgumentParser) -> None:
@@ -16,6 +17,9 @@ def add_scaling(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("many ranks (a simulation, see docs/scaling.md)")
     group.add_argument("--ranks", metavar="R", help="devices; several numbers as 8,64,512")
     group.add_argument("--micro-batch", metavar="M", help="most samples a device computes at once")
+    group.add_argument(
+        "--norm-batch", metavar="G", help="samples in a group of batch norm, kept on one rank"
+    )
     group.add_argument(
         "--update-times",
         metavar="TIMES",
@@ -36,12 +40,12 @@ def clusters(arguments: argparse.Namespace) -> list[Cluster]:
         return []
     ranks = [whole("ranks", part) for part in arguments.ranks.split(",")]
     size = whole("micro_batch_size", arguments.micro_batch)
+    norm = whole("norm_batch_size", arguments.norm_batch) or 1
     times, network = _times(arguments.update_times), _network(arguments)
-    return [
-        Cluster(ranks=each, micro_batch_size=size, times=times, network=network)
-        for each in ranks
-        if each is not None
-    ]
+    alone = Cluster(
+        ranks=1, micro_batch_size=size, norm_batch_size=norm, times=times, network=network
+    )
+    return [replace(alone, ranks=each) for each in ranks if each is not None]
 
 
 def _network(arguments: argparse.Namespace) -> Network | None:

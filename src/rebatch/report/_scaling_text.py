@@ -24,7 +24,7 @@ def show_scaling(
     for plan in plans:
         for cluster in clusters:
             console.print()
-            console.print(_title(plan.schedule, f"on {_ranks(cluster)}, simulated"))
+            console.print(_title(plan.schedule, f"simulated on {_ranks(cluster)}"))
             simulated = simulate(plan, cluster)
             console.print(_steps_table(simulated, _ellipsis(console)))
             reference = baseline(plan, baseline_size)
@@ -46,9 +46,10 @@ def duration(seconds: float) -> str:
 
 
 def _ranks(cluster: Cluster) -> str:
-    size = cluster.micro_batch_size
-    micro = f" with micro-batches of up to {size:,}" if size else ""
-    return f"{cluster.ranks:,} {'rank' if cluster.ranks == 1 else 'ranks'}{micro}"
+    size, group = cluster.micro_batch_size, cluster.norm_batch_size
+    micro = f", micro-batches up to {size:,}" if size else ""
+    norm = f", batch norm in {group:,}s" if group > 1 else ""
+    return f"{cluster.ranks:,} {'rank' if cluster.ranks == 1 else 'ranks'}{micro}{norm}"
 
 
 def _steps_table(scaling: Scaling, ellipsis: str) -> "Table":
