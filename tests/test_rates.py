@@ -75,8 +75,8 @@ class TestEveryRule:
         "rule",
         [
             constant,
-            divided,
-            divided_every,
+            lambda rate: divided(rate, at=5, by=2),
+            lambda rate: divided_every(rate, after=5, by=2),
             adabatch,
             plateau,
             lambda rate: cosine(rate, length=5),
@@ -96,7 +96,8 @@ class TestDivided:
         ]
 
     def test_one_epoch_needs_no_tuple(self):
-        assert divided(0.05, at=75) == divided(0.05, at=[75]) == divided(0.05, at=(75,))
+        one, listed = divided(0.05, at=75, by=5), divided(0.05, at=[75], by=5)
+        assert one == listed == divided(0.05, at=(75,), by=5)
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -108,7 +109,7 @@ class TestDivided:
     )
     def test_divisions_that_are_none_are_refused(self, arguments, message):
         with pytest.raises(InputError) as caught:
-            divided(0.1, **arguments)
+            divided(0.1, **{"at": (30, 60), "by": 5, **arguments})
         assert str(caught.value) == message
 
 
@@ -270,7 +271,7 @@ class TestText:
             ("fast", "rate must be a number or a call such as divided("),
             ("'x'", "rate must be a number or a call such as divided("),
             ("parse('CBS-5', 10)", "rate must be a number or a call such as divided("),
-            ("divided(0.1, at=(3, 2))", "at must rise, got 2 after 3"),
+            ("divided(0.1, at=(3, 2), by=5)", "at must rise, got 2 after 3"),
             ("constant(0.1, 0.2)", "rate must be a number or a call such as divided("),
             (None, "rate must be a number or a call such as divided("),
         ],

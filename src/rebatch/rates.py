@@ -56,8 +56,8 @@ class divided(Rate):
 
     rate: float
     _: KW_ONLY
-    at: tuple[int, ...] = (30, 60)
-    by: float = 5
+    at: tuple[int, ...]
+    by: float
 
     def __post_init__(self) -> None:
         positive_number("rate", self.rate)
@@ -81,8 +81,8 @@ class divided_every(Rate):
 
     rate: float
     _: KW_ONLY
-    after: int = 6
-    by: float = 1.2
+    after: int
+    by: float
 
     def __post_init__(self) -> None:
         positive_number("rate", self.rate)
