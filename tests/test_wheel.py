@@ -30,7 +30,17 @@ def run(*command: object, cwd: Path | None = None) -> str:
 
 @pytest.mark.slow
 def test_the_wheel_plans(python, tmp_path):
-    words = "plan CBS-5-3-A --base 128 --epochs 90 --examples 50000 --json".split()
+    words = [
+        "plan",
+        "CBS-5-3-A",
+        "--base",
+        "128",
+        "--epochs",
+        "90",
+        "--examples",
+        "50000",
+        "--json",
+    ]
     printed = run(python, "-m", "rebatch", *words, cwd=tmp_path)
     assert '"updates": 15420' in printed
 
@@ -45,7 +55,18 @@ def test_the_wheel_runs_the_demo(python, tmp_path):
 
 @pytest.mark.slow
 def test_what_an_extra_would_bring_is_asked_for_in_one_line(python, tmp_path):
-    words = "plan CBS-5 --base 10 --epochs 40 --examples 100 --plot plan.png".split()
+    words = [
+        "plan",
+        "CBS-5",
+        "--base",
+        "10",
+        "--epochs",
+        "40",
+        "--examples",
+        "100",
+        "--plot",
+        "plan.png",
+    ]
     command = [str(python), "-m", "rebatch", *words]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 1
