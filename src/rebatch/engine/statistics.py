@@ -21,7 +21,8 @@ class RunningStatistics:
 
     def keep(self) -> None:
         """Remember them before an update."""
-        torch._foreach_copy_(self._before, self._running())
+        if self._before:
+            torch._foreach_copy_(self._before, self._running())
 
     @torch.no_grad()
     def added(self, here: int, behind: int) -> list[Tensor]:
