@@ -11,6 +11,7 @@ from rebatch.records import (
     LineLog,
     RunFolder,
     find_runs,
+    folder_name,
     read_json,
     read_lines,
     write_bytes,
@@ -128,3 +129,17 @@ def test_the_files_of_a_run_have_fixed_names(tmp_path):
     files = (folder.run, folder.metrics, folder.result, folder.checkpoint, folder.snapshots)
     names = ["run.json", "metrics.jsonl", "result.json", "checkpoint.pt", "snapshots"]
     assert [file.relative_to(tmp_path).as_posix() for file in files] == names
+
+
+@pytest.mark.parametrize("part", ["..", ".", "/etc", "a/../b", "a\0b", "\\", "é" * 300, "", " "])
+def test_a_folder_name_is_one_harmless_part_of_a_path(part, tmp_path):
+    name = folder_name(part)
+    assert Path(name).name == name
+    assert not name.startswith(".")
+    (tmp_path / name).mkdir()
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_long_folder_names_stay_apart():
+    assert folder_name("x" * 300) != folder_name("x" * 301)
+    assert folder_name("CBS-5", "epochs=3") == "CBS-5--epochs-3"

@@ -5,9 +5,11 @@ files appear atomically; the line log grows by whole lines and can be cut back t
 """
 
 import contextlib
+import hashlib
 import json
 import math
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -185,6 +187,20 @@ def find_runs(root: Path) -> list[RunFolder]:
     if not root.is_dir():
         raise InputError(f"folder must exist and hold runs, got {root}")
     return [RunFolder(path.parent) for path in sorted(root.rglob("run.json"))]
+
+
+def folder_name(*parts: str | None) -> str:
+    """Return parts as one name of a folder: never a path, a hidden file or too long.
+
+    >>> folder_name("CBS-5", None, "epochs=3", "data=../x")
+    'CBS-5--epochs-3--data-..-x'
+    """
+    text = "--".join(str(part) for part in parts if part)
+    name = re.sub(r"[^\w.,+'() -]", "-", text, flags=re.ASCII)
+    name = f"-{name[1:]}" if name.startswith((".", " ")) else name
+    if len(name) > 150:  # file systems allow 255 bytes, and drafts add some
+        name = f"{name[:130]}-{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:16]}"
+    return name or "-"
 
 
 def _finite(value: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 from rebatch import Plan
 from rebatch.errors import positive_int
 from rebatch.recipes import Case, case, find, override
+from rebatch.records import folder_name
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,8 @@ class Identity:
     @property
     def folder(self) -> PurePosixPath:
         """Where the run lives below the folder of a sweep."""
-        parts = (self.schedule, self.variant, *self.overrides)
-        name = "--".join(part.replace("=", "-").replace("/", "-") for part in parts if part)
-        return PurePosixPath(self.recipe, name, f"seed{self.seed}")
+        name = folder_name(self.schedule, self.variant, *self.overrides)
+        return PurePosixPath(folder_name(self.recipe), name, folder_name(f"seed{self.seed}"))
 
     @property
     def label(self) -> str:
