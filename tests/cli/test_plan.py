@@ -157,6 +157,8 @@ def test_a_width_longer_than_training_is_a_note(capsys):
         (["0:8 20:16 10:32", *SMALL], "thresholds must rise, got 10 after 20"),
         ([*SMALL], "schedule must be given, as a code such as CBS-5, got none"),
         (["BL", "--gallery"], "schedule must not be given with --gallery, got 'BL'"),
+        (["--gallery", "--base", ""], "base must be a whole number of at least 1, got ''"),
+        (["--gallery", "--tokens", ""], "tokens must be a whole number of at least 1, got ''"),
         (
             ["BL", *SMALL, "--clock", "days"],
             "clock must be one of epochs, updates, samples, tokens, got 'days'",

@@ -154,7 +154,7 @@ def _plans_of_recipe(arguments: argparse.Namespace) -> list[Plan]:
 
     names = ("base", "clock", "gallery", "examples", "tokens", "bptt", "drop_last")
     for name in (*names, "tokens_per_example", "epochs", "updates", "samples"):
-        if getattr(arguments, name):
+        if getattr(arguments, name) not in (None, False):
             raise InputError(f"{name} must not be given with --recipe, which has its own, got it")
     recipe = find(arguments.recipe)
     if arguments.baseline is None:
@@ -168,12 +168,17 @@ def _set_gallery(arguments: argparse.Namespace) -> None:
     if arguments.codes:
         raise InputError(f"schedule must not be given with --gallery, got {arguments.codes[0]!r}")
     arguments.codes = list(GALLERY)
-    arguments.base = arguments.base or str(GALLERY_BASE)
-    if not (arguments.epochs or arguments.updates or arguments.samples):
-        arguments.epochs = str(GALLERY_EPOCHS)
-    if not (arguments.examples or arguments.tokens):
+    _fill(arguments, "base", GALLERY_BASE)
+    if arguments.updates is arguments.samples is None:
+        _fill(arguments, "epochs", GALLERY_EPOCHS)
+    if arguments.examples is arguments.tokens is None:
+        _fill(arguments, "bptt", PENN_TREEBANK["bptt"])
         arguments.tokens = str(PENN_TREEBANK["tokens"])
-        arguments.bptt = arguments.bptt or str(PENN_TREEBANK["bptt"])
+
+
+def _fill(arguments: argparse.Namespace, name: str, value: int) -> None:
+    if getattr(arguments, name) is None:
+        setattr(arguments, name, str(value))
 
 
 def _check_plot(path: str) -> None:
