@@ -92,6 +92,7 @@ def run_all(
                 time.sleep(PAUSE)
         finally:
             _pass_on(state, hard=True)
+            _collect(state)
         if came.numbers:
             raise Stopped(came.numbers[0])
     return state

@@ -114,6 +114,7 @@ class RunProcess:
     def kill(self) -> None:
         """End the run at once; its last checkpoint stays."""
         self._process.kill()
+        self._process.wait()
 
     def _reason(self, code: int) -> str:
         self._said.seek(0)

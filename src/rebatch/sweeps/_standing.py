@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rebatch.errors import RunError
-from rebatch.records import FINISHED, RunFolder, read_json
+from rebatch.records import FINISHED, RUNNING, RunFolder, read_json
 from rebatch.sweeps._identity import Identity
 
 WAITING = "waiting"
@@ -55,8 +55,9 @@ def standing(identity: Identity, path: Path) -> Standing:
             seconds=result.get("seconds", 0.0),
             left=0.0,
         )
+    status = RUNNING if result else described.get("status", WAITING)
     error = described.get("error") or _first_line(path / "error.txt")
-    return _under_way(identity, tail(folder.metrics), described.get("status", WAITING), error)
+    return _under_way(identity, tail(folder.metrics), status, error)
 
 
 def _under_way(

@@ -59,4 +59,5 @@ def _demand_success(state: State) -> None:
     if failed:
         names = "; ".join(f"{run.label}: {state.ended[run].error}" for run in failed[:3])
         more = f"; and {len(failed) - 3} more" if len(failed) > 3 else ""
-        raise RunError(f"{len(failed)} runs failed: {names}{more}")
+        count = "1 run" if len(failed) == 1 else f"{len(failed)} runs"
+        raise RunError(f"{count} failed: {names}{more}")

@@ -1,0 +1,87 @@
+import pytest
+
+from rebatch.sweeps._gpus import (
+    Gpu,
+    Room,
+    automatic_jobs,
+    parse_gpus,
+    runs_that_fit,
+    slots,
+    visible,
+    with_device,
+)
+
+TWO = (Gpu(0, 0, 80_000), Gpu(1, 0, 80_000))
+
+
+def test_the_driver_answers_in_lines_of_numbers():
+    assert parse_gpus("0, 512, 143771\n1, 0, 143771\n") == (
+        Gpu(0, 512, 143_771),
+        Gpu(1, 0, 143_771),
+    )
+
+
+@pytest.mark.parametrize("text", ["", "No devices were found", "0, [N/A], 143771"])
+def test_an_answer_without_memory_is_no_gpu(text):
+    assert parse_gpus(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("chosen", "left"), [(None, [0, 1]), ("1", [1]), ("1, 0", [0, 1]), ("", []), ("-1", [])]
+)
+def test_only_visible_gpus_count(chosen, left):
+    assert [gpu.number for gpu in visible(TWO, chosen)] == left
+
+
+@pytest.mark.parametrize(
+    ("gpus", "has_mps", "cores", "jobs"),
+    [((), False, 2, 2), ((), False, 64, 8), (TWO, True, 64, 2), (TWO[:1], True, 4, 8)],
+)
+def test_the_machine_decides_how_many_runs_at_once(gpus, has_mps, cores, jobs):
+    assert automatic_jobs(gpus, has_mps=has_mps, cores=cores) == jobs
+
+
+def test_without_mps_one_gpu_takes_one_run():
+    assert automatic_jobs(TWO[:1], has_mps=False, cores=64) == 1
+
+
+def test_runs_are_dealt_over_the_gpus():
+    assert [slot["CUDA_VISIBLE_DEVICES"] for slot in slots(3, TWO)] == ["0", "1", "0"]
+
+
+def test_runs_on_the_cpu_have_one_thread_however_many_there_are(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    assert slots(1, ()) == [{"OMP_NUM_THREADS": "1"}]
+    assert slots(2, ()) == [{"OMP_NUM_THREADS": "1"}] * 2
+
+
+def test_threads_that_were_asked_for_stay(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")
+    assert slots(1, ()) == [{"OMP_NUM_THREADS": "4"}]
+
+
+def test_a_device_with_a_number_is_taken_at_its_word():
+    slot = {"CUDA_VISIBLE_DEVICES": "0", "CUDA_MPS_PIPE_DIRECTORY": "x"}
+    assert with_device(slot, "cuda:1") == {"CUDA_MPS_PIPE_DIRECTORY": "x"}
+    assert with_device(slot, "cuda") == slot
+
+
+@pytest.mark.parametrize(
+    ("free", "peak", "runs"), [(80_000, 9_000, 8), (80_000, 30_000, 2), (10_000, 30_000, 1)]
+)
+def test_as_many_runs_as_fit_but_at_most_eight(free, peak, runs):
+    assert runs_that_fit(free, peak) == runs
+
+
+def test_the_second_run_waits_for_the_first_ones_records():
+    room = Room(Gpu(0, 1_000, 81_000))
+    assert room.allows(0, Gpu(0, 1_000, 81_000), has_records=False)
+    assert not room.allows(1, Gpu(0, 21_000, 81_000), has_records=False)
+    assert room.allows(1, Gpu(0, 21_000, 81_000), has_records=True)
+
+
+def test_no_more_runs_start_than_the_highest_use_seen_allows():
+    room = Room(Gpu(0, 1_000, 81_000))
+    assert room.allows(3, Gpu(0, 61_000, 81_000), has_records=True)  # 20,000 each: four fit
+    assert not room.allows(4, Gpu(0, 81_000, 81_000), has_records=True)
+    assert not room.allows(4, Gpu(0, 5_000, 81_000), has_records=True)
