@@ -54,6 +54,16 @@ def test_the_engine_ends_with_the_iterations_it_was_told_of(one):
     assert state.epoch_length * state.max_epochs == 168
 
 
+def test_a_data_set_is_told_the_epoch():
+    told = data()
+    told.epochs = []
+    told.set_epoch = told.epochs.append
+    training = Training()
+    loader = DataLoader(told, batch_sampler=training.sampler)
+    training.engine.run(loader, max_epochs=3)
+    assert told.epochs == [0, 1, 2]
+
+
 def shown_by(training, saved=None):
     """Return the place, the total and the text of ignite's own bar after every iteration."""
     from ignite.handlers import ProgressBar

@@ -79,6 +79,15 @@ def test_persistent_workers_are_fed_the_same_samples(one):
     assert model.seen == one[1].seen
 
 
+def test_a_data_set_is_told_the_epoch():
+    told = data()
+    told.epochs = []
+    told.set_epoch = told.epochs.append
+    schedule = BatchSizeSchedule(cycle())
+    two.trainer_of(schedule).fit(Model(schedule), schedule.loader(told))
+    assert told.epochs == [0, 1, 2]
+
+
 class Bars(TQDMProgressBar):
     """The real bar, which notes its total and place at the end of every batch."""
 

@@ -73,6 +73,8 @@ class PlannedLoader:
         """
         schedule, sampler = self.schedule, self.schedule.sampler
         schedule.start()
+        if callable(set_epoch := getattr(self.dataset, "set_epoch", None)):
+            set_epoch(sampler.epoch)
         purpose = f"workers of rank {sampler.share.rank}"
         seed = epoch_generator(sampler.seed, sampler.epoch, purpose).initial_seed()
         self._generator.manual_seed(seed)

@@ -104,6 +104,9 @@ class _Feeding:
         if epoch != self.sampler.epoch:
             self._updates_done = 0
         self.sampler.set_epoch(epoch)
+        dataset = getattr(state.dataloader, "dataset", None)
+        if callable(set_epoch := getattr(dataset, "set_epoch", None)):
+            set_epoch(epoch)
         lengths = self._lengths()
         done = lengths[epoch] - len(self.sampler)
         state.epoch_length = EpochLength(lengths, epoch=epoch, before=state.iteration - done)
