@@ -33,13 +33,13 @@ demo: $(VENV)/core.stamp
 	$(BIN)/rebatch demo --out demo
 
 test: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 test-slow: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -q -m slow
 
 faults: $(VENV)/dev.stamp
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -s tests/faults -m 'not slow'
+	HYPOTHESIS_PROFILE=faults OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -s tests/faults -m 'not slow'
 
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff check
