@@ -12,6 +12,7 @@ from rebatch import Plan, Schedule
 from rebatch.schedules._schedule import CLOCKS
 
 settings.register_profile("rebatch", deadline=None, max_examples=100, derandomize=True)
+settings.register_profile("faults", deadline=None, max_examples=500)
 settings.register_profile("deep", deadline=None, max_examples=10_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "rebatch"))
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from rebatch.errors import InputError, RunError
+from rebatch.errors import InputError
 from rebatch.records import RunFolder, find_runs, read_json, read_lines
+from rebatch.report._checks import checked_epoch, checked_result, figure
 
 Key = tuple[str, str, str | None, tuple[str, ...]]
 HEADLINES = ("test_perplexity", "test_accuracy", "validation_accuracy")
@@ -24,7 +25,9 @@ class Run:
     @cached_property
     def epochs(self) -> list[dict[str, Any]]:
         """The records of the epochs, in order."""
-        return [line for line in read_lines(self.folder.metrics) if line.get("kind") == "epoch"]
+        path = self.folder.metrics
+        lines = (line for line in read_lines(path) if line.get("kind") == "epoch")
+        return [checked_epoch(path, line) for line in lines]
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,8 @@ class Group:
 
     def values(self, part: str, metric: str) -> list[float]:
         """Return a metric of every run that has it; ``part`` is final, best or ensemble."""
-        found = [(run.result.get(part) or {}).get(metric) for run in self.runs]
-        return [float(value) for value in found if value is not None]
+        found = [figure((run.result.get(part) or {}).get(metric)) for run in self.runs]
+        return [value for value in found if value is not None]
 
 
 def read_groups(root: Path) -> list[Group]:
@@ -59,7 +62,7 @@ def read_groups(root: Path) -> list[Group]:
     found: dict[Key, list[Run]] = {}
     for folder in find_runs(root):
         if folder.result.exists():
-            run = Run(folder, _read_result(folder.result))
+            run = Run(folder, checked_result(folder.result, read_json(folder.result)))
             found.setdefault(_key(run.result), []).append(run)
     if not found:
         raise InputError(f"folder must hold at least one finished run, got {root}")
@@ -68,14 +71,6 @@ def read_groups(root: Path) -> list[Group]:
         Group(recipe, schedule, variant, overrides, tuple(_by_seed(runs)))
         for (recipe, schedule, variant, overrides), runs in ordered
     ]
-
-
-def _read_result(path: Path) -> dict[str, Any]:
-    result = read_json(path)
-    for name in ("recipe", "schedule", "seed", "updates", "final"):
-        if name not in result:
-            raise RunError(f"{path} is not the result of a run: it has no {name!r}")
-    return result
 
 
 def _key(result: dict[str, Any]) -> Key:
