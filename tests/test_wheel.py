@@ -30,18 +30,8 @@ def run(*command: object, cwd: Path | None = None) -> str:
 
 @pytest.mark.slow
 def test_the_wheel_plans(python, tmp_path):
-    words = [
-        "plan",
-        "CBS-5-3-A",
-        "--base",
-        "128",
-        "--epochs",
-        "90",
-        "--examples",
-        "50000",
-        "--json",
-    ]
-    printed = run(python, "-m", "rebatch", *words, cwd=tmp_path)
+    length = ["--base", "128", "--epochs", "90", "--examples", "50000"]
+    printed = run(python, "-m", "rebatch", "plan", "CBS-5-3-A", *length, "--json", cwd=tmp_path)
     assert '"updates": 15420' in printed
 
 
@@ -55,19 +45,8 @@ def test_the_wheel_runs_the_demo(python, tmp_path):
 
 @pytest.mark.slow
 def test_what_an_extra_would_bring_is_asked_for_in_one_line(python, tmp_path):
-    words = [
-        "plan",
-        "CBS-5",
-        "--base",
-        "10",
-        "--epochs",
-        "40",
-        "--examples",
-        "100",
-        "--plot",
-        "plan.png",
-    ]
-    command = [str(python), "-m", "rebatch", *words]
+    length = ["--base", "10", "--epochs", "40", "--examples", "100"]
+    command = [str(python), "-m", "rebatch", "plan", "CBS-5", *length, "--plot", "plan.png"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1

@@ -30,6 +30,8 @@ def test_bf16_computes_products_in_bf16_and_nothing_else_does():
 
 
 def test_an_unknown_precision_is_refused():
-    with pytest.raises(InputError, match=r"precision must be one of fp32, tf32, bf16, fp64, got 'fp8'"):
+    with pytest.raises(
+        InputError, match=r"precision must be one of fp32, tf32, bf16, fp64, got 'fp8'"
+    ):
         set_precision("fp8", CPU)
     set_precision("tf32", CPU)
