@@ -15,6 +15,9 @@ examples:
   rebatch train l1-ptb --schedule CBS-10 --variant equal-noise --out runs/control
   rebatch train l1-ptb --schedule CBS-10 --out runs/l1 --resume
 
+Several processes make one run, and share every batch of the schedule, when torchrun starts them:
+  torchrun --nproc-per-node 2 -m rebatch train digits --schedule CBS-5 --out runs/digits
+
 A run stops safely on Ctrl-C or SIGTERM: it writes a checkpoint, and --resume goes on from there
 as if it had never stopped. 'rebatch recipes' lists the recipes and their variants.
 
@@ -85,13 +88,15 @@ def run_train(arguments: argparse.Namespace) -> None:
 
     from rebatch.cli._listeners import tensorboard, wandb
     from rebatch.cli._progress import TrainingBar
+    from rebatch.engine.launch import is_first
     from rebatch.recipes._run import run
 
+    speaks = is_first()  # of several processes that make one run
     with contextlib.ExitStack() as stack:
         listeners = []
-        if arguments.tensorboard:
+        if arguments.tensorboard and speaks:
             listeners.append(stack.enter_context(tensorboard(arguments.out)))
-        if arguments.wandb:
+        if arguments.wandb and speaks:
             label = f"{recipe.name} {made.code} seed {seed}"
             listeners.append(stack.enter_context(wandb(arguments.wandb, label)))
         bar = stack.enter_context(TrainingBar(f"{recipe.name} {made.code}"))
@@ -107,7 +112,8 @@ def run_train(arguments: argparse.Namespace) -> None:
             listeners=listeners,
             watch=bar.follow,
         )
-    print(summary(result, arguments.out))
+    if speaks:
+        print(summary(result, arguments.out))
 
 
 def summary(result: dict[str, Any], out: Path) -> str:
