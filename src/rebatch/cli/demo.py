@@ -19,9 +19,10 @@ def register(commands: Any) -> None:
         description=ABOUT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--out", type=Path, default=Path("demo"), metavar="DIR", help="demo")
-    parser.add_argument("--seeds", default="3", metavar="N", help="runs of each schedule; 3")
-    parser.add_argument("--epochs", default=None, metavar="E", help="shorter or longer; 40")
+    out = "where runs and page go; finished runs are kept (default: demo)"
+    parser.add_argument("--out", type=Path, default=Path("demo"), metavar="DIR", help=out)
+    parser.add_argument("--seeds", default="3", metavar="N", help="runs of each (default: 3)")
+    parser.add_argument("--epochs", metavar="E", help="length of a run (default: 40)")
     parser.set_defaults(run=run_demo)
 
 
