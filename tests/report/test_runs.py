@@ -63,9 +63,30 @@ def test_epochs_are_the_lines_of_their_kind(tmp_path):
     write_run(tmp_path, "a")
     with LineLog(tmp_path / "a" / "metrics.jsonl") as log:
         for kind, epoch in (("updates", 0), ("epoch", 0), ("note", 0), ("epoch", 1)):
-            log.write({"kind": kind, "epoch": epoch})
+            place = {"epoch": epoch, "update": 3, "cycle": 0, "batch_size": 8}
+            log.write({"kind": kind, **place, "train_loss": "x", "test_accuracy": 90})
     (run,) = read_groups(tmp_path)[0].runs
     assert [line["epoch"] for line in run.epochs] == [0, 1]
+    assert (run.epochs[0]["train_loss"], run.epochs[0]["test_accuracy"]) == (None, 90.0)
+
+
+def test_the_line_of_an_epoch_without_its_place_is_named(tmp_path):
+    write_run(tmp_path, "a")
+    with LineLog(tmp_path / "a" / "metrics.jsonl") as log:
+        log.write({"kind": "epoch", "epoch": 0, "update": "x", "cycle": 0, "batch_size": 8})
+    (run,) = read_groups(tmp_path)[0].runs
+    with pytest.raises(RunError, match=r"not the log of a run: the update of an epoch is 'x'$"):
+        run.epochs  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("recipe", 1), ("seed", "0"), ("updates", 0), ("final", {}), ("overrides", [1]), ("best", 1)],
+)
+def test_a_result_with_a_wrong_field_is_named(tmp_path, name, value):
+    write_run(tmp_path, "a", **{name: value})
+    with pytest.raises(RunError, match=rf"is not the result of a run: its {name} is "):
+        read_groups(tmp_path)
 
 
 def test_the_headline_is_what_the_paper_reports(tmp_path):
