@@ -60,3 +60,9 @@ def test_other_blocks_are_python_and_import_what_exists(page):
             source = source_of(module)
             assert source, f"{module} does not exist"
             assert name in names_in(source) or source_of(f"{module}.{name}"), f"{module}.{name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files_that_are_there(page):
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
