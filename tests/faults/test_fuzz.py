@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import rebatch
@@ -109,6 +109,7 @@ VALUES = st.text(max_size=12) | SCALARS.map(repr) | JSON.map(repr)
     name=st.sampled_from(["digits", "l1-ptb", "c3-cifar10", "e1-snli"]),
     changes=st.lists(st.tuples(st.sampled_from(FIELDS), VALUES).map("=".join), max_size=2),
 )
+@example("digits", ["momentum=1" + "0" * 400])
 def test_any_override_of_a_recipe(name, changes):
     with documented:
         made = override(find(name), changes)

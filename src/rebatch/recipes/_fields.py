@@ -1,6 +1,7 @@
 """The values of a recipe's fields: read from text or JSON, checked against the field's type."""
 
 import ast
+import sys
 from types import UnionType
 from typing import Any, get_args, get_origin
 
@@ -35,7 +36,7 @@ def converted(name: str, kind: Any, value: Any) -> Any:
         value = parse_rate(value)
     elif kind is Rate and number:
         value = constant(value)
-    elif number and float in (kind, *get_args(kind)):
+    elif number and float in (kind, *get_args(kind)) and abs(value) <= sys.float_info.max:
         value = float(value)
     if not _fits(value, kind):
         raise InputError(f"{name} must be {_words(kind)}, got {shown(value)}")
