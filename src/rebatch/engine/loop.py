@@ -13,7 +13,7 @@ from rebatch.engine.lines import line
 from rebatch.engine.precision import autocast
 from rebatch.engine.snapshots import FINAL, save_snapshot, snapshot_name
 from rebatch.engine.state import Progress
-from rebatch.engine.stopping import Stopped, StopRequest, stop_requests
+from rebatch.engine.stopping import BrokenOff, Stopped, StopRequest, stop_requests
 from rebatch.engine.task import Batch, own_columns, samples, whole
 from rebatch.errors import RunError
 from rebatch.records import LineLog
@@ -81,9 +81,7 @@ class _Training:
         """Judge the weights and write the line of the epoch."""
         self._demand_finite()
         job, progress, learner = self.job, self.progress, self.job.learner
-        learner.model.eval()
-        context = autocast(learner.precision, learner.device)
-        figures = learner.task.evaluate([learner.model], context)
+        figures = self._evaluate()
         if not all(map(math.isfinite, figures.values())):
             raise self._not_finite("an evaluation figure")
         self._look_at_clock()
@@ -91,6 +89,21 @@ class _Training:
         train = {name: value for name, value in record.items() if name.startswith("train_")}
         progress.judge({**train, **figures}, learner.task.selects_by)
         self._tell({**record, **figures})
+
+    def _evaluate(self) -> dict[str, float]:
+        """Judge the weights; a process alone breaks off when it is asked to stop."""
+        learner = self.job.learner
+        learner.model.eval()
+        context = autocast(learner.precision, learner.device)
+        if self.ranks.size > 1:  # the others would wait for their part
+            return learner.task.evaluate([learner.model], context)
+        try:
+            with self.stop.may_break():
+                return learner.task.evaluate([learner.model], context)
+        except BrokenOff:
+            self.save()
+            assert self.stop.signal is not None
+            raise Stopped(self.stop.signal, self.progress.update) from None
 
     def save(self) -> None:
         """Write a checkpoint: all ranks give, the first one writes, and the others wait."""

@@ -17,25 +17,44 @@ class Stopped(RunError):
         self.code = 128 + number
 
 
+class BrokenOff(BaseException):
+    """A stretch of work that changes nothing ends at once, because a stop was asked for."""
+
+
 @dataclass
 class StopRequest:
     """Set by a signal, looked at after every update."""
 
     signal: Signals | None = None
+    _breaks: bool = False
+
+    def ask(self, number: int, frame: object = None) -> None:
+        """Take the signal; what may be broken off is."""
+        self.signal = Signals(number)
+        if self._breaks:
+            self._breaks = False
+            raise BrokenOff
+
+    @contextmanager
+    def may_break(self) -> Iterator[None]:
+        """Mark work that a request ends at once with `BrokenOff`, as does one already made."""
+        if self.signal:
+            raise BrokenOff
+        self._breaks = True
+        try:
+            yield
+        finally:
+            self._breaks = False
 
 
 @contextmanager
 def stop_requests() -> Iterator[StopRequest]:
     """Turn SIGTERM and SIGINT into a request, where this thread may receive signals."""
     stop = StopRequest()
-
-    def ask(number: int, frame: object) -> None:
-        stop.signal = Signals(number)
-
     kept = {}
     try:
         for number in (signal.SIGTERM, signal.SIGINT):
-            kept[number] = signal.signal(number, ask)
+            kept[number] = signal.signal(number, stop.ask)
     except ValueError:  # not the main thread: whoever runs it decides
         pass
     try:
