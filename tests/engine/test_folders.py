@@ -67,6 +67,14 @@ def test_an_epoch_goes_on_with_the_same_crops(task):
     assert torch.equal(first.inputs[0], again.inputs[0])
 
 
+def test_reading_draws_nothing_from_the_numbers_of_training(task):
+    model = nn.Sequential(nn.Flatten(), nn.Linear(3 * 224 * 224, 2))
+    before = torch.get_rng_state()
+    list(task.batches(0, 1))
+    task.evaluate([model], nullcontext())
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_workers_give_what_one_process_gives(root, task):
     data = load("imagenet", root)
     plan = task.sampler.plan

@@ -49,11 +49,13 @@ class FolderTask:
         self.train, self.dtype, self.ranks, self.group = train, dtype, ranks, group
         self.sampler = PlannedBatchSampler(plan, seed, dataset=train)
         parts = self.sampler if ranks.size == 1 else _OwnParts(self.sampler, ranks, group)
-        self.loader = DataLoader(train, batch_sampler=parts, num_workers=workers, pin_memory=pinned)
+        # A loader draws from its generator at each start: not from the one that training draws
+        # from, or a run that starts in the midst of an epoch would draw other numbers after it.
+        made_with: dict[str, Any] = {"num_workers": workers, "pin_memory": pinned}
+        made_with["generator"] = torch.Generator()
+        self.loader = DataLoader(train, batch_sampler=parts, **made_with)
         self.held_out = {
-            name: DataLoader(
-                _own(data, ranks), batch_size=256, num_workers=workers, pin_memory=pinned
-            )
+            name: DataLoader(_own(data, ranks), batch_size=256, **made_with)
             for name, data in held_out.items()
         }
         self.totals = {name: len(data) for name, data in held_out.items()}
