@@ -4,30 +4,31 @@ from rebatch.sweeps._gpus import (
     Gpu,
     Room,
     automatic_jobs,
+    meant,
     parse_gpus,
     runs_that_fit,
     slots,
     visible,
-    with_device,
 )
 
-TWO = (Gpu(0, 0, 80_000), Gpu(1, 0, 80_000))
+TWO = (Gpu(0, 0, 80_000, "GPU-a1"), Gpu(1, 0, 80_000, "GPU-b2"))
 
 
-def test_the_driver_answers_in_lines_of_numbers():
-    assert parse_gpus("0, 512, 143771\n1, 0, 143771\n") == (
-        Gpu(0, 512, 143_771),
-        Gpu(1, 0, 143_771),
+def test_the_driver_answers_in_lines():
+    assert parse_gpus("0, 512, 143771, GPU-a1\n1, 0, 143771, GPU-b2\n") == (
+        Gpu(0, 512, 143_771, "GPU-a1"),
+        Gpu(1, 0, 143_771, "GPU-b2"),
     )
 
 
-@pytest.mark.parametrize("text", ["", "No devices were found", "0, [N/A], 143771"])
+@pytest.mark.parametrize("text", ["", "No devices were found", "0, [N/A], 143771, GPU-a1"])
 def test_an_answer_without_memory_is_no_gpu(text):
     assert parse_gpus(text) == ()
 
 
 @pytest.mark.parametrize(
-    ("chosen", "left"), [(None, [0, 1]), ("1", [1]), ("1, 0", [0, 1]), ("", []), ("-1", [])]
+    ("chosen", "left"),
+    [(None, [0, 1]), ("1", [1]), ("1, 0", [1, 0]), ("GPU-b", [1]), ("", []), ("-1", [])],
 )
 def test_only_visible_gpus_count(chosen, left):
     assert [gpu.number for gpu in visible(TWO, chosen)] == left
@@ -60,10 +61,15 @@ def test_threads_that_were_asked_for_stay(monkeypatch):
     assert slots(1, ()) == [{"OMP_NUM_THREADS": "4"}]
 
 
-def test_a_device_with_a_number_is_taken_at_its_word():
-    slot = {"CUDA_VISIBLE_DEVICES": "0", "CUDA_MPS_PIPE_DIRECTORY": "x"}
-    assert with_device(slot, "cuda:1") == {"CUDA_MPS_PIPE_DIRECTORY": "x"}
-    assert with_device(slot, "cuda") == slot
+@pytest.mark.parametrize(
+    ("device", "left"), [("auto", [0, 1]), ("cuda", [0, 1]), ("cuda:1", [1]), ("cpu", [])]
+)
+def test_a_device_with_a_number_is_taken_at_its_word(device, left):
+    assert [gpu.number for gpu in meant(TWO, device)] == left
+
+
+def test_runs_on_the_only_gpu_need_not_be_told():
+    assert slots(2, TWO[:1]) == [{}, {}]
 
 
 @pytest.mark.parametrize(
@@ -73,15 +79,8 @@ def test_as_many_runs_as_fit_but_at_most_eight(free, peak, runs):
     assert runs_that_fit(free, peak) == runs
 
 
-def test_the_second_run_waits_for_the_first_ones_records():
-    room = Room(Gpu(0, 1_000, 81_000))
-    assert room.allows(0, Gpu(0, 1_000, 81_000), has_records=False)
-    assert not room.allows(1, Gpu(0, 21_000, 81_000), has_records=False)
-    assert room.allows(1, Gpu(0, 21_000, 81_000), has_records=True)
-
-
 def test_no_more_runs_start_than_the_highest_use_seen_allows():
     room = Room(Gpu(0, 1_000, 81_000))
-    assert room.allows(3, Gpu(0, 61_000, 81_000), has_records=True)  # 20,000 each: four fit
-    assert not room.allows(4, Gpu(0, 81_000, 81_000), has_records=True)
-    assert not room.allows(4, Gpu(0, 5_000, 81_000), has_records=True)
+    assert room.allows(1, Gpu(0, 21_000, 81_000))  # 20,000 each: four fit
+    assert room.allows(3, Gpu(0, 31_000, 81_000))
+    assert not room.allows(4, Gpu(0, 41_000, 81_000))

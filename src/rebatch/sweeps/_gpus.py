@@ -3,14 +3,14 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 MOST = 8
 """Runs at once on one GPU; beyond this the gain measured on an H200 was lost in noise."""
 QUERY = (
     "nvidia-smi",
-    "--query-gpu=index,memory.used,memory.total",
+    "--query-gpu=index,memory.used,memory.total,uuid",
     "--format=csv,noheader,nounits",
 )
 
@@ -21,17 +21,18 @@ class Gpu(NamedTuple):
     number: int
     used: int
     total: int
+    uuid: str = ""
 
 
 def parse_gpus(text: str) -> tuple[Gpu, ...]:
-    """Read what ``nvidia-smi`` prints; lines that are not of numbers are left out.
+    """Read what ``nvidia-smi`` prints; lines without the memory in numbers are left out.
 
-    >>> parse_gpus("0, 4, 143771")
-    (Gpu(number=0, used=4, total=143771),)
+    >>> parse_gpus("0, 4, 143771, GPU-5e1")
+    (Gpu(number=0, used=4, total=143771, uuid='GPU-5e1'),)
     """
     lines = [[part.strip() for part in line.split(",")] for line in text.splitlines()]
-    whole = [line for line in lines if len(line) == 3 and all(map(str.isdigit, line))]
-    return tuple(Gpu(*map(int, line)) for line in whole)
+    whole = [line for line in lines if len(line) == 4 and all(map(str.isdigit, line[:3]))]
+    return tuple(Gpu(int(a), int(b), int(c), uuid) for a, b, c, uuid in whole)
 
 
 def read_gpus() -> tuple[Gpu, ...]:
@@ -43,29 +44,52 @@ def read_gpus() -> tuple[Gpu, ...]:
 
 
 def visible(gpus: Sequence[Gpu], chosen: str | None) -> tuple[Gpu, ...]:
-    """Return the GPUs that ``CUDA_VISIBLE_DEVICES`` leaves over.
+    """Return the GPUs that ``CUDA_VISIBLE_DEVICES`` leaves over, in its order.
 
-    >>> [gpu.number for gpu in visible([Gpu(0, 0, 9), Gpu(1, 0, 9)], "1")]
-    [1]
+    >>> [gpu.number for gpu in visible([Gpu(0, 0, 9), Gpu(1, 0, 9, "GPU-5e1")], "GPU-5e,0")]
+    [1, 0]
     """
     if chosen is None:
         return tuple(gpus)
-    names = [name.strip() for name in chosen.split(",")]
-    return tuple(gpu for gpu in gpus if str(gpu.number) in names)
+    names = [name.strip() for name in chosen.split(",") if name.strip()]
+    return tuple(
+        gpu
+        for name in names
+        for gpu in gpus
+        if name == str(gpu.number) or (name.startswith("GPU-") and gpu.uuid.startswith(name))
+    )
+
+
+def meant(gpus: Sequence[Gpu], device: str) -> tuple[Gpu, ...]:
+    """Return the GPUs that a device may mean: all of them for ``auto`` and ``cuda``.
+
+    >>> [gpu.number for gpu in meant([Gpu(0, 0, 9), Gpu(1, 0, 9)], "cuda:1")]
+    [1]
+    """
+    kind, _, number = device.partition(":")
+    if kind not in ("auto", "cuda"):
+        return ()
+    return tuple(gpus[int(number) :][:1]) if number.isdigit() else tuple(gpus)
 
 
 def slots(jobs: int, gpus: Sequence[Gpu]) -> list[dict[str, str]]:
-    """Return the environment of each run at once: its GPU, or one thread where there is none.
+    """Return the environment of each run at once: which of several GPUs is its own.
 
     Runs on the CPU have one thread whatever ``jobs`` is, because the number of threads can change
     the last digit of a sum and a sweep must not depend on how many runs go at once.
 
-    >>> slots(3, [Gpu(0, 0, 9), Gpu(1, 0, 9)])[2]
-    {'CUDA_VISIBLE_DEVICES': '0'}
+    >>> slots(3, [Gpu(0, 0, 9), Gpu(1, 0, 9)])[2]["CUDA_VISIBLE_DEVICES"]
+    '0'
     """
     if not gpus:
         return [{"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")} for _ in range(jobs)]
-    return [{"CUDA_VISIBLE_DEVICES": str(gpus[job % len(gpus)].number)} for job in range(jobs)]
+    if len(gpus) == 1:
+        return [{} for _ in range(jobs)]
+    # CUDA may count GPUs from the fastest one on, while the driver's tool counts along the bus.
+    order = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    return [
+        {**order, "CUDA_VISIBLE_DEVICES": str(gpus[job % len(gpus)].number)} for job in range(jobs)
+    ]
 
 
 def automatic_jobs(gpus: Sequence[Gpu], *, has_mps: bool, cores: int) -> int:
@@ -100,27 +124,10 @@ class Room:
         self.before = before
         self.peak = 0
 
-    def allows(self, under_way: int, now: Gpu, *, has_records: bool) -> bool:
-        """Say whether to start another run.
+    def allows(self, under_way: int, now: Gpu) -> bool:
+        """Say whether one more fits beside those under way, of which one has written a record.
 
-        The second one waits until the first has written a record: only then its memory is known.
+        The highest use seen counts: a run that has just started does not use all it will.
         """
-        if not under_way:
-            return True
         self.peak = max(self.peak, (now.used - self.before.used) // under_way)
-        fits = runs_that_fit(self.before.total - self.before.used, self.peak)
-        return has_records and under_way < fits
-
-
-def with_device(environment: Mapping[str, str], device: str) -> dict[str, str]:
-    """Leave the choice of GPU to a device that names one, such as ``cuda:1``.
-
-    >>> with_device({"CUDA_VISIBLE_DEVICES": "0"}, "cuda:1")
-    {}
-    """
-    named = ":" in device
-    return {
-        name: value
-        for name, value in environment.items()
-        if not (named and name == "CUDA_VISIBLE_DEVICES")
-    }
+        return under_way < runs_that_fit(self.before.total - self.before.used, self.peak)

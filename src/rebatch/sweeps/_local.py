@@ -1,19 +1,18 @@
 """Runs on this machine, each in a process of its own."""
 
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from rebatch.records import RunFolder
-from rebatch.sweeps._gpus import Room, automatic_jobs, read_gpus, slots, with_device
+from rebatch.sweeps._gpus import Room, automatic_jobs, meant, read_gpus, slots
 from rebatch.sweeps._identity import Identity
 from rebatch.sweeps._loop import Launch
 from rebatch.sweeps._mps import has_mps, mps
 from rebatch.sweeps._process import Options, RunProcess
-from rebatch.sweeps._standing import tail
 
-AUTO = "auto"
+ASK_EVERY = 2.0
 
 
 class Local:
@@ -28,6 +27,7 @@ class Local:
     ) -> None:
         self.out, self.options, self.room = out, options, room
         self._free = list(environments)
+        self._asked = 0.0
         self._taken: dict[RunProcess, Mapping[str, str]] = {}
 
     def __call__(self, identity: Identity) -> RunProcess | None:
@@ -42,19 +42,23 @@ class Local:
         return process
 
     def _has_memory(self) -> bool:
+        """Ask the driver, every other second at most, once a run has shown what it needs."""
         if self.room is None or not self._taken:
             return True
-        has_records = all(tail(RunFolder(process.out).metrics) for process in self._taken)
-        now = read_gpus()
-        return bool(now) and self.room.allows(len(self._taken), now[0], has_records=has_records)
+        has_records = any(process.has_written for process in self._taken)
+        if not has_records or time.monotonic() - self._asked < ASK_EVERY:
+            return False
+        self._asked = time.monotonic()
+        now = [gpu for gpu in read_gpus() if gpu.number == self.room.before.number]
+        return bool(now) and self.room.allows(len(self._taken), now[0])
 
 
 @contextmanager
 def local(out: Path, options: Options, jobs: int | None) -> Iterator[Launch]:
     """Prepare this machine for ``jobs`` runs at once, or as many as gain something."""
-    gpus = () if options.device == "cpu" else read_gpus()
+    gpus = meant(read_gpus(), options.device)
     most = jobs or automatic_jobs(gpus, has_mps=has_mps(), cores=len(os.sched_getaffinity(0)))
-    environments = [with_device(slot, options.device) for slot in slots(most, gpus)]
+    environments = slots(most, gpus)
     if len(gpus) != 1 or most == 1:
         yield Local(out, options, environments)
         return

@@ -5,13 +5,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from rebatch.errors import RunError
-from rebatch.records import write_bytes
+from rebatch.records import RunFolder, write_bytes
 from rebatch.sweeps._identity import Identity
 
 ERROR = "error.txt"
@@ -78,7 +79,7 @@ class RunProcess:
     def __init__(
         self, identity: Identity, out: Path, options: Options, extra: Mapping[str, str]
     ) -> None:
-        self.out, self.ended = out, False
+        self.out, self.ended, self._started = out, False, time.time()
         self._said = tempfile.TemporaryFile()  # noqa: SIM115
         ours, self._pipe = os.pipe()
         line = arguments(identity, out, options)
@@ -94,6 +95,14 @@ class RunProcess:
             )
         finally:
             os.close(ours)
+
+    @property
+    def has_written(self) -> bool:
+        """Whether this process has come as far as to write down how its training goes."""
+        try:
+            return RunFolder(self.out).metrics.stat().st_mtime > self._started
+        except OSError:
+            return False
 
     def poll(self) -> Outcome | None:
         """Return how the run ended, and keep its error beside its records."""
