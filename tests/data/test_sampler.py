@@ -242,6 +242,18 @@ class TestWrongInput:
         with pytest.raises(rebatch.InputError, match=message):
             PlannedBatchSampler(cycle(), **options)
 
+    @pytest.mark.parametrize("workers", [0, 2])
+    @pytest.mark.parametrize("count", [99, 101])
+    def test_a_loader_over_other_data_than_planned_is_refused_when_it_starts(self, workers, count):
+        sampler = PlannedBatchSampler(cycle())
+        loader = DataLoader(range(count), batch_sampler=sampler, num_workers=workers)
+        with pytest.raises(rebatch.InputError, match=f"must have 100 samples.* got {count}"):
+            next(iter(loader))
+
+    def test_a_schedule_is_no_plan(self):
+        with pytest.raises(rebatch.InputError, match=r"plan must be one that rebatch\.plan made"):
+            PlannedBatchSampler(rebatch.constant(10))
+
     def test_a_plan_of_tokens_is_pointed_to_its_loader(self):
         plan = rebatch.plan(rebatch.constant(10), epochs=1, tokens=1000, bptt=5)
         with pytest.raises(rebatch.InputError, match="use TokenColumns"):

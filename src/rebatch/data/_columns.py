@@ -60,8 +60,8 @@ class TokenColumns(Feed):
         world_size: int = 1,
         device: torch.device | str | None = None,
     ) -> None:
-        self._bptt = _checked_bptt(tokens, plan)
         super().__init__(plan)
+        self._bptt = _checked_bptt(tokens, plan)
         self.share = Share(rank, world_size)
         _check_columns(plan, world_size)
         self._tokens = tokens if device is None else tokens.to(device)

@@ -16,6 +16,8 @@ class Feed:
     """
 
     def __init__(self, plan: Plan) -> None:
+        if not isinstance(plan, Plan):
+            raise InputError(f"plan must be one that rebatch.plan made, got {shown(plan)}")
         self.plan = plan
         self.epoch = 0
         self._first = 0

@@ -111,8 +111,7 @@ def _paired(
         return feed.pieces()
     if loader is None:
         raise InputError("loader must be given for a sampler, got none")
-    dataset = getattr(loader, "dataset", None)
-    feed.check(dataset if hasattr(dataset, "__len__") else None)
+    feed.check(getattr(loader, "dataset", None))
     return _side_by_side(feed, loader)
 
 

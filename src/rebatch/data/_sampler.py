@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch.utils.data import Sampler
+from torch.utils.data import DataLoader, Sampler
 
 from rebatch._amount import Tokens
 from rebatch._plan import Plan
@@ -37,7 +37,7 @@ class PlannedBatchSampler(Feed, Sampler[list[Any]]):
         sampler: your own order, any iterable of indices with a length.  It is drawn once an epoch,
             told the epoch if it has ``set_epoch``, with torch's randomness seeded by (seed, epoch);
             if it uses any other, every rank and every resume must draw the same from it.
-        dataset: given, its length is compared with the plan's at once.
+        dataset: given, its length is compared at once, and not only when a loader starts.
 
     >>> import rebatch
     >>> plan = rebatch.plan(rebatch.cyclical(2, width=1, steps=2), epochs=2, examples=6)
@@ -59,9 +59,9 @@ class PlannedBatchSampler(Feed, Sampler[list[Any]]):
         sampler: Collection[Any] | None = None,
         dataset: Sized | None = None,
     ) -> None:
+        super().__init__(plan)
         if isinstance(plan.amount, Tokens):
             raise InputError("plan must be of examples, got one of tokens: use TokenColumns")
-        super().__init__(plan)
         self.share = Share(rank, world_size, micro_batch_size)
         self.share.check(plan)
         self.seed = positive_int("seed", seed, at_least=0)
@@ -79,7 +79,7 @@ class PlannedBatchSampler(Feed, Sampler[list[Any]]):
         """The sampler itself: frameworks look here for the ``set_epoch`` to call."""
         return self
 
-    def check(self, dataset: Sized | None) -> None:
+    def check(self, dataset: object) -> None:
         """Raise unless the plan was made for as many samples as ``dataset`` has."""
         if self._source is None:
             _check_length("dataset", dataset, self.plan)
@@ -91,8 +91,11 @@ class PlannedBatchSampler(Feed, Sampler[list[Any]]):
 
     def __iter__(self) -> Iterator[list[Any]]:
         """Give the lists of indices from the position to the end of the epoch."""
+        caller = sys._getframe(1)
+        loader = caller.f_locals.get("loader")
+        dataset = loader.dataset if isinstance(loader, DataLoader) else None
         self._start()
-        return self._lists(self.epoch, self._first, self._asked_by(sys._getframe(1)))
+        return self._lists(self.epoch, self._first, self._asked_by(caller), dataset)
 
     def _identity(self) -> dict[str, Any]:
         order = "shuffled" if self.shuffle else "in order"
@@ -114,7 +117,8 @@ class PlannedBatchSampler(Feed, Sampler[list[Any]]):
         self.share = deal.of_rank(deal.rank)
         return deal
 
-    def _lists(self, epoch: int, done: int, share: Share) -> Iterator[list[Any]]:
+    def _lists(self, epoch: int, done: int, share: Share, dataset: object) -> Iterator[list[Any]]:
+        self.check(dataset)  # only now: a loader can shut its workers down
         order, size = self._order(epoch), 0
         for _, begin, end in walk(self.plan, epoch, done):
             if size != end - begin:
@@ -134,8 +138,8 @@ def _filled(order: NDArray[Any], begin: int, start: int, stop: int) -> list[Any]
     return indices
 
 
-def _check_length(name: str, data: Sized | None, plan: Plan) -> None:
-    if data is not None and len(data) != plan.examples:
+def _check_length(name: str, data: object, plan: Plan) -> None:
+    if isinstance(data, Sized) and len(data) != plan.examples:
         raise InputError(
             f"{name} must have {plan.examples} samples, as the plan has, got {len(data)}"
         )

@@ -42,8 +42,8 @@ class TensorLoader(Feed):
         micro_batch_size: int | None = None,
         shuffle: bool = True,
     ) -> None:
-        _check(tensors, plan)
         super().__init__(plan)
+        _check(tensors, plan)
         self.share = Share(rank, world_size, micro_batch_size)
         self.share.check(plan)
         self.seed = positive_int("seed", seed, at_least=0)
