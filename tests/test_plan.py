@@ -201,6 +201,7 @@ class TestBaseline:
         ({"updates": math.nan}, "updates must be a whole number of at least 1, got nan"),
         ({"samples": True}, "samples must be a whole number of at least 1, got True"),
         ({}, "length must be one of epochs, updates and samples, got none"),
+        ({"epochs": 3, "drop_last": "no"}, "drop_last must be True or False, got 'no'"),
         (
             {"epochs": 3, "updates": 5},
             "length must be one of epochs, updates and samples, got epochs, updates",

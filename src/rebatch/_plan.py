@@ -48,6 +48,8 @@ def plan(
     if not isinstance(schedule, Schedule):
         rule = "a schedule, use rebatch.parse for text"
         raise InputError(f"schedule must be {rule}, got {shown(schedule)}")
+    if not isinstance(drop_last, bool):
+        raise InputError(f"drop_last must be True or False, got {shown(drop_last)}")
     length = _length(epochs, updates, samples)
     amount: Amount
     if tokens is not None or bptt is not None:
