@@ -3,13 +3,18 @@ import signal
 import subprocess
 import threading
 import time
+from contextlib import nullcontext
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
-from rebatch.sweeps import Identity, Stopped
+from rebatch.errors import RunError
+from rebatch.sweeps import Identity, Standing, Stopped
 from rebatch.sweeps import _loop as loop
 from rebatch.sweeps._loop import run_all
 from rebatch.sweeps._process import Outcome
+from rebatch.sweeps._sweep import sweep_on
 
 RUNS = [Identity("digits", "BL", seed) for seed in range(4)]
 
@@ -146,3 +151,11 @@ def test_an_error_in_the_sweep_leaves_no_run_behind():
     with pytest.raises(ZeroDivisionError):
         run_all(RUNS[:2], launch, never, lambda state: 1 / 0)
     assert [shell.process.returncode for shell in shells] == [-9, -9]
+
+
+def test_a_run_that_somebody_else_stopped_is_not_passed_over():
+    def launch(run):
+        return Shell("echo stopped by SIGTERM; exit 143" if run.seed else "true")
+
+    with pytest.raises(RunError, match="1 run failed: digits BL seed 1: stopped by SIGTERM"):
+        sweep_on(nullcontext(launch), RUNS[:2], lambda run: Standing(), Console(file=StringIO()))

@@ -1,5 +1,7 @@
 """Whole sweeps in processes of their own, with real signals."""
 
+import os
+import random
 import signal
 import subprocess
 import sys
@@ -97,3 +99,27 @@ def test_one_that_fails_does_not_stop_the_rest_and_is_told(tmp_path, train, caps
     assert error == f"rebatch: 1 run failed: {bad.label}: {reason}\n"
     assert f"{good.label}: finished, " in said
     assert (tmp_path / bad.folder / "error.txt").read_text() == f"{reason}\n"
+
+
+@pytest.mark.slow
+def test_a_sweep_killed_again_and_again_ends_as_an_undisturbed_one(tmp_path, undisturbed, records):
+    out, draws, kills = tmp_path / "out", random.Random(0), 0
+    while kills < 8:
+        process = started(out, RUNS, "--checkpoint-every", "0.05")
+        enough = written(out) + draws.choice((0, 1, 500, 2_000))
+        deadline = time.monotonic() + draws.uniform(0.5, 15.0)
+        while process.poll() is None and written(out) < enough and time.monotonic() < deadline:
+            time.sleep(0.002)
+        process.kill()
+        ended(process)
+        kills += 1
+    status, said = ended(started(out, RUNS))
+    assert status == 0, said
+    for run in RUNS:
+        assert records(out / run.folder) == records(undisturbed / run.folder)
+
+
+def written(out: Path) -> int:
+    """Bytes of all logs, and a little more for every other file."""
+    found = [path for path in out.rglob("*") if path.suffix in (".jsonl", ".json", ".pt")]
+    return sum(10 + (os.path.getsize(path) if path.suffix == ".jsonl" else 0) for path in found)

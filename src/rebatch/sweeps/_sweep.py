@@ -55,9 +55,10 @@ def _finished(look: Look) -> Callable[[Identity], bool]:
 
 
 def _demand_success(state: State) -> None:
-    failed = state.failed
-    if failed:
-        names = "; ".join(f"{run.label}: {state.ended[run].error}" for run in failed[:3])
-        more = f"; and {len(failed) - 3} more" if len(failed) > 3 else ""
-        count = "1 run" if len(failed) == 1 else f"{len(failed)} runs"
+    """Complain of every run that did not finish, those that somebody else stopped included."""
+    left = [(run, end) for run, end in state.ended.items() if end.code]
+    if left:
+        names = "; ".join(f"{run.label}: {end.error}" for run, end in left[:3])
+        more = f"; and {len(left) - 3} more" if len(left) > 3 else ""
+        count = "1 run" if len(left) == 1 else f"{len(left)} runs"
         raise RunError(f"{count} failed: {names}{more}")
