@@ -26,9 +26,12 @@ def test_a_folder_is_held_by_one_at_a_time(tmp_path):
 
 
 def test_nothing_stays_of_a_folder_that_was_only_held(tmp_path):
-    with pytest.raises(ZeroDivisionError), hold(tmp_path / "run"):
+    with pytest.raises(ZeroDivisionError), hold(tmp_path / "deep" / "run"):
         raise ZeroDivisionError
     assert os.listdir(tmp_path) == []
+    with hold(tmp_path):
+        pass
+    assert tmp_path.exists()
 
 
 HOLDER = """

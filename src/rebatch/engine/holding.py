@@ -18,6 +18,7 @@ def hold(folder: Path) -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = _taken(folder / NAME)
@@ -28,16 +29,17 @@ def hold(folder: Path) -> Iterator[None]:
         yield
     finally:
         if handle in _held:  # it is not in a forked child
-            _let_go(handle, folder)
+            _let_go(handle, folder, missing)
 
 
-def _let_go(handle: int, folder: Path) -> None:
+def _let_go(handle: int, folder: Path, made: list[Path]) -> None:
     with suppress(OSError):
         os.unlink(folder / NAME)  # before letting go: who opened it will look again
     _held.discard(handle)
     os.close(handle)
     with suppress(OSError):
-        folder.rmdir()  # only where nothing was written
+        for path in made:
+            path.rmdir()  # only where nothing was written
 
 
 def _taken(path: Path) -> int:
