@@ -72,3 +72,33 @@ def test_a_forked_child_that_ends_keeps_the_parents_hold(tmp_path):
         os.waitpid(child, 0)
         with pytest.raises(RunError, match="is in use"):
             hold(tmp_path).__enter__()
+
+
+RACER = """
+import sys
+from pathlib import Path
+from rebatch.engine.holding import hold
+from rebatch.errors import RunError
+root, held = Path(sys.argv[1]), 0
+while held < 300:
+    try:
+        with hold(root / "deep" / "run"):
+            inside = root / "inside"
+            inside.open("x").close()  # fails if another one is inside too
+            inside.unlink()
+            held += 1
+    except RunError as error:
+        assert "is in use by" in str(error), error
+"""
+
+
+def test_processes_that_race_for_a_folder_are_never_in_it_together(tmp_path):
+    command = [sys.executable, "-c", RACER, str(tmp_path)]
+    racers = [
+        subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": SOURCE})
+        for _ in range(3)
+    ]
+    for racer in racers:
+        _, said = racer.communicate(timeout=60)
+        assert racer.returncode == 0, said.decode()
+    assert not (tmp_path / "inside").exists()

@@ -20,7 +20,6 @@ def hold(folder: Path) -> Iterator[None]:
         return
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         handle = _taken(folder / NAME)
     except OSError as error:
         raise RunError(f"{folder} could not be written: {error.strerror or error}") from error
@@ -45,7 +44,11 @@ def _let_go(handle: int, folder: Path, made: list[Path]) -> None:
 def _taken(path: Path) -> int:
     """Lock the file at ``path``, not one that its holder has removed meanwhile."""
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except FileNotFoundError:  # the folder was removed in between
+            continue
         try:
             _lock(handle, path)
             if _is_at(handle, path):
