@@ -96,7 +96,7 @@ def test_a_run_that_another_process_finished_meanwhile_is_not_started_again(monk
 
     def launch(run):
         started.append(run.seed)
-        return Shell("echo in use; exit 1")
+        return Shell("echo x is in use by another process; exit 1")
 
     state = run_all(RUNS[:1], launch, lambda run: bool(started), lambda state: None)
     assert started == [0]

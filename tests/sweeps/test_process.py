@@ -46,3 +46,9 @@ def test_a_run_that_succeeds_takes_the_note_of_its_failure_away(tmp_path):
     assert (tmp_path / "error.txt").read_text() == "no memory\n"
     keep_error(tmp_path, Outcome(0))
     assert not (tmp_path / "error.txt").exists()
+
+
+def test_memory_in_use_is_a_failure_and_not_a_folder_to_wait_for():
+    said = "memory does not suffice: this process has 70 GiB memory in use"
+    assert not Outcome(1, said).in_use
+    assert Outcome(1, "runs/x is in use by process 7").in_use

@@ -29,7 +29,7 @@ class Outcome:
     @property
     def in_use(self) -> bool:
         """Whether the folder was refused because another process is at work in it."""
-        return self.code == 1 and "in use" in self.error
+        return self.code == 1 and " is in use by " in self.error  # not memory "in use"
 
     @property
     def stopped(self) -> bool:

@@ -18,7 +18,7 @@ from rebatch.sweeps._identity import Identity
 from rebatch.sweeps._loop import Launch, State
 from rebatch.sweeps._process import Options, Outcome, RunProcess
 from rebatch.sweeps._staging import Mirror, Stage, is_remote
-from rebatch.sweeps._standing import standing
+from rebatch.sweeps._standing import Standing, standing
 from rebatch.sweeps._sweep import sweep_on
 
 PUSH_EVERY = 30.0
@@ -54,7 +54,7 @@ def sweep_on_ray(
     with tempfile.TemporaryDirectory(prefix="rebatch-") as scratch:
         mirror = Mirror(out, Path(scratch))
 
-        def look(run: Identity) -> Any:
+        def look(run: Identity) -> Standing:
             there = mirror.path(run.folder) if is_remote(out) else Path(out) / run.folder
             return standing(run, there)
 
