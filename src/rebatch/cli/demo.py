@@ -8,14 +8,14 @@ from typing import Any
 ABOUT = """\
 Train a small network that overfits handwritten digits under the baseline and under cyclical
 batch sizes, with several seeds; average the snapshots of each run; print a table and write a
-report page with the curves. Takes about a minute on two cores."""
+report page with the curves. Takes about half a minute."""
 
 
 def register(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "demo",
-        help="the main job on data that ships with the package, in a minute",
+        help="the main job on data that ships with the package, in half a minute",
         description=ABOUT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
