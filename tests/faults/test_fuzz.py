@@ -20,7 +20,9 @@ from rebatch.data.sets import load
 from rebatch.errors import InputError, RunError
 from rebatch.rates import parse_rate
 from rebatch.recipes import case, find, override
+from rebatch.recipes._ensemble import ensemble
 from rebatch.recipes._recipe import Recipe
+from rebatch.recipes._run import run
 from rebatch.records import RunFolder, read_json, read_lines, write_bytes, write_json
 from rebatch.report import results_page
 
@@ -125,8 +127,6 @@ def test_anything_like_the_settings_of_a_run(data, name):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> RunFolder:
-    from rebatch.recipes._run import run
-
     torch.set_num_threads(1)
     out = tmp_path_factory.mktemp("finished") / "run"
     made = case(override(find("digits"), ["epochs=2"]), "CBS-1-2")
@@ -155,6 +155,21 @@ def test_reports_of_anything_like_a_log(finished, tmp_path, data):
     write_bytes(folder.metrics, "".join(json.dumps(line) + "\n" for line in lines).encode())
     with documented:
         results_page(tmp_path / "runs")
+
+
+@settled
+@given(data=st.data())
+def test_ensembles_and_resumes_of_anything_like_a_run(finished, tmp_path, data):
+    folder = RunFolder(tmp_path / "run")
+    for path in finished.path.rglob("*.safetensors"):
+        write_bytes(folder.path / path.relative_to(finished.path), path.read_bytes())
+    write_json(folder.run, harmed(data.draw, read_json(finished.run)))
+    with documented:
+        ensemble(folder.path, device="cpu")
+    write_json(folder.result, harmed(data.draw, read_json(finished.result)))
+    with documented:
+        made = case(override(find("digits"), ["epochs=2"]), "CBS-1-2")
+        run(made, seed=0, out=folder.path, device="cpu", overrides=["epochs=2"], resume=True)
 
 
 @settled

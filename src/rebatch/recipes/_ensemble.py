@@ -6,9 +6,9 @@ from typing import Any
 from rebatch.engine.ensemble import evaluate_snapshots
 from rebatch.engine.precision import autocast, choose_device
 from rebatch.engine.snapshots import list_snapshots
-from rebatch.errors import InputError, RunError
+from rebatch.errors import InputError, RunError, positive_int, shown
 from rebatch.recipes._build import build
-from rebatch.recipes._case import case
+from rebatch.recipes._case import Case, case
 from rebatch.recipes._recipe import Recipe
 from rebatch.records import RunFolder, read_json
 
@@ -25,14 +25,7 @@ def ensemble(
     folder = RunFolder(path)
     if not folder.run.exists():
         raise InputError(f"folder must hold a run, got {path} without run.json")
-    described = read_json(folder.run)
-    try:
-        made = case(
-            Recipe.from_dict(described["settings"]), described["schedule"], described["variant"]
-        )
-        seed = described["seed"]
-    except KeyError as error:
-        raise RunError(f"{folder.run} is not the record of a run: it has no {error}") from None
+    made, seed = _case_of(folder)
     paths = list_snapshots(folder.snapshots, last=last)
     if not paths:
         raise InputError(f"run must have snapshots, got none in {folder.snapshots}")
@@ -48,3 +41,18 @@ def ensemble(
 
     each = {one.stem: figures([one]) for one in paths}
     return {"run": str(path), "each": each, "together": figures(paths)}
+
+
+def _case_of(folder: RunFolder) -> tuple[Case, int]:
+    """Return what was run, and its seed, from the record of a run."""
+    described = read_json(folder.run)
+    kinds = {"settings": dict, "schedule": str, "variant": str | None, "seed": int}
+    for name, kind in kinds.items():
+        if name not in described:
+            raise RunError(f"{folder.run} is not the record of a run: it has no {name!r}")
+        if not isinstance(described[name], kind):
+            found = shown(described[name])
+            raise RunError(f"{folder.run} is not the record of a run: its {name} is {found}")
+    recipe = Recipe.from_dict(described["settings"])
+    seed = positive_int("seed", described["seed"], at_least=0)
+    return case(recipe, described["schedule"], described["variant"]), seed
