@@ -4,6 +4,8 @@ A process alone is a `Ranks` of one, and nothing here then touches ``torch.distr
 """
 
 import hashlib
+import pickle
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -139,21 +141,26 @@ class Ranks:
     def _gathered(self, value: Any) -> list[Any]:
         if self.size == 1:
             return [value]
-        from torch import distributed
-
-        found: list[Any] = [None] * self.size
-        with _answered():
-            distributed.all_gather_object(found, value)
-        return found
+        said = pickle.dumps(value)
+        (longest,) = self.highest(len(said))
+        rows = torch.zeros(self.size, longest, dtype=torch.uint8)
+        rows[self.rank, : len(said)] = torch.frombuffer(bytearray(said), dtype=torch.uint8)
+        self._all_reduce(rows, "SUM")
+        return [pickle.loads(row.numpy().tobytes()) for row in rows]
 
     def _all_reduce(self, tensor: Tensor, operation: str) -> None:
         from torch import distributed
 
+        if tensor.device.type == "cpu":
+            _last.append(tensor)
         with _answered():
             distributed.all_reduce(tensor, getattr(distributed.ReduceOp, operation))
 
 
 ALONE = Ranks()
+_last: deque[Tensor] = deque(maxlen=2)
+"""The last tensors that gloo saw: should one of its threads be the last to let go of one while
+Python shuts down, the process would be aborted.  It has two of them."""
 
 
 def _by_type(tensors: Sequence[Tensor]) -> list[list[Tensor]]:
