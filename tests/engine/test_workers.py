@@ -1,4 +1,4 @@
-import os
+import multiprocessing
 import time
 
 import pytest
@@ -21,10 +21,6 @@ class Bad(Dataset):
         return index
 
 
-def leave():
-    os._exit(3)
-
-
 def complain():
     raise RunError("n01/7.JPEG is not an image: it is empty")
 
@@ -36,12 +32,11 @@ def stumble():
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        (leave, "DataLoader worker (pid"),
         (complain, "n01/7.JPEG is not an image: it is empty"),
         (stumble, "KeyError: 'x'"),
     ],
 )
-def test_a_worker_that_dies_or_raises_is_one_line_at_once(fault, reason):
+def test_what_a_worker_raises_is_one_line_at_once(fault, reason):
     began = time.monotonic()
     with pytest.raises((RuntimeError, KeyError)) as caught:
         list(DataLoader(Bad(fault), batch_size=2, num_workers=1))
@@ -52,6 +47,21 @@ def test_a_worker_that_dies_or_raises_is_one_line_at_once(fault, reason):
     assert time.monotonic() - began < 60
 
 
+def test_a_connection_to_a_worker_that_breaks_is_the_workers_fault():
+    ours, theirs = multiprocessing.Pipe()
+    theirs.close()
+    with pytest.raises(EOFError) as caught:
+        ours.recv()
+    assert str(worker_fault(caught.value)) == "a data worker failed: it is gone (EOFError)"
+    ours.close()
+
+
+def test_a_dead_worker_is_named():
+    error = RuntimeError("DataLoader worker (pid(s) 7) exited unexpectedly")
+    assert str(worker_fault(error)) == f"a data worker failed: {error}"
+
+
 def test_other_errors_are_none_of_the_workers():
     assert worker_fault(RuntimeError("shapes differ")) is None
     assert worker_fault(KeyboardInterrupt("DataLoader worker")) is None
+    assert worker_fault(ConnectionResetError("of somebody else")) is None

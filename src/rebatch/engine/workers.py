@@ -1,24 +1,36 @@
 """Data workers that fail, in one line."""
 
 import signal
+import traceback
 from contextlib import suppress
 
 from rebatch.errors import RunError
 
 _WORD = "DataLoader worker"
+_EXCHANGE = ("multiprocessing/connection.py", "multiprocessing/resource_sharer.py")
 
 
 def worker_fault(error: BaseException) -> RunError | None:
     """Return what to say of an error that comes from a data worker, which died or raised.
 
-    A dead worker is told by a signal, so that its error can come up in any line of the loop, and
-    what a worker raised carries its whole traceback.  The signal is not listened to any longer:
-    it would interrupt the clearing up.
+    A dead worker is told by a signal, so that its error can come up in any line of the loop, or by
+    a connection that breaks; what a worker raised carries its whole traceback.  The signal is not
+    listened to any longer: it would interrupt the clearing up.
     """
-    lines = str(error).strip().splitlines()
-    if not isinstance(error, Exception) or not any(_WORD in line for line in lines):
-        return None
     with suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    if not isinstance(error, Exception):
+        return None
+    if isinstance(error, OSError | EOFError) and _is_exchange(error):
+        return RunError(f"a data worker failed: it is gone ({type(error).__name__})")
+    lines = str(error).strip().splitlines()
+    if not any(_WORD in line for line in lines):
+        return None
     reason = lines[-1].strip().removeprefix("rebatch.errors.RunError: ")
     return RunError(f"a data worker failed: {reason}")
+
+
+def _is_exchange(error: Exception) -> bool:
+    """Tell whether the error came up while values went from a worker to this process."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return any(frame.filename.endswith(_EXCHANGE) for frame in frames)
