@@ -1,4 +1,5 @@
 import multiprocessing
+import signal
 import time
 
 import pytest
@@ -6,6 +7,14 @@ from torch.utils.data import DataLoader, Dataset
 
 from rebatch.engine.workers import worker_fault
 from rebatch.errors import RunError
+
+
+@pytest.fixture(autouse=True)
+def _listening():
+    """A fault ends the listening to dead workers, for good in a run but not in these tests."""
+    before = signal.getsignal(signal.SIGCHLD)
+    yield
+    signal.signal(signal.SIGCHLD, before)
 
 
 class Bad(Dataset):
