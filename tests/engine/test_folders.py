@@ -10,6 +10,7 @@ from torch import nn
 import rebatch
 from rebatch.data.sets import load
 from rebatch.engine.folders import FolderTask
+from rebatch.engine.ranks import ALONE, Ranks
 
 CPU = torch.device("cpu")
 
@@ -107,3 +108,18 @@ def test_validation_picks_the_epoch_and_is_judged_whole(task):
     loss = task.loss(Brightness(), batch, None)
     assert loss.correct == 2
     assert task.prepare(Brightness(), batch) is batch
+
+
+def test_each_rank_decodes_its_own_part_of_every_update(root, task):
+    def made(ranks: Ranks) -> FolderTask:
+        data, plan = load("imagenet", root), task.sampler.plan
+        held_out = {"validation": data.valid}
+        return FolderTask(data.train, held_out, plan, seed=0, device=CPU, workers=0, ranks=ranks)
+
+    whole = list(made(ALONE).batches(1, 0))
+    parts = [list(made(Ranks(rank, 3)).batches(1, 0)) for rank in range(3)]
+    for number, batch in enumerate(whole):
+        own = [rank[number] for rank in parts]
+        assert torch.equal(torch.cat([part.targets for part in own]), batch.targets)
+        assert torch.equal(torch.cat([part.inputs[0] for part in own]), batch.inputs[0])
+        assert {part.total for part in own} == {len(batch.targets)}
