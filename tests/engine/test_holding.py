@@ -58,10 +58,20 @@ def test_a_killed_process_lets_go_even_if_a_worker_of_it_lives(tmp_path):
         process.send_signal(signal.SIGKILL)
         process.wait()
         os.kill(worker, 0)  # alive
-        limit = time.monotonic() + 5
-        with hold(tmp_path):
-            assert time.monotonic() < limit
+        assert free_within(tmp_path, seconds=5)
         os.kill(worker, signal.SIGKILL)
+
+
+def free_within(folder: Path, *, seconds: float) -> bool:
+    """Tell whether a folder can be held soon: a new worker lets go when it first runs."""
+    limit = time.monotonic() + seconds
+    while time.monotonic() < limit:
+        try:
+            with hold(folder):
+                return True
+        except RunError:
+            time.sleep(0.02)
+    return False
 
 
 def test_a_forked_child_that_ends_keeps_the_parents_hold(tmp_path):

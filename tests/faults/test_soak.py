@@ -1,5 +1,6 @@
 """Long runs in small: sizes change, checkpoints come, and nothing grows."""
 
+import contextlib
 import gc
 import os
 from pathlib import Path
@@ -92,14 +93,14 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="n
 @needs_proc
 def test_the_gauge_sees_what_grows(tmp_path):
     gauge, kept = Gauge(1), []
-    for number in range(4):
-        kept.append((bytearray(b"x" * 2**22), (tmp_path / f"{number}").open("w")))
-        gauge.look(number)
+    with contextlib.ExitStack() as stack:
+        for number in range(4):
+            kept.append(b"x" * 2**26)  # too large for memory that lies free already
+            stack.enter_context((tmp_path / f"{number}").open("w"))
+            gauge.look(number)
     memory, files = gauge.grown
-    assert memory > 2**22
+    assert memory > 2**26
     assert files == 2
-    for _, file in kept:
-        file.close()
 
 
 @needs_proc

@@ -1,5 +1,6 @@
 """Feeding: batch indices and batches of tensors, against what torch itself offers."""
 
+import math
 import os
 import subprocess
 import sys
@@ -34,8 +35,8 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
-        """How many times torch's figure is ours."""
-        return self.torch / self.rebatch
+        """How many times torch's figure is ours; endless where ours is too small to see."""
+        return self.torch / self.rebatch if self.rebatch else math.inf
 
 
 def compare_feeding(*, quick: bool = False) -> list[Comparison]:
