@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -43,6 +44,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _complain(str(error), 1)
     except KeyboardInterrupt:
         return _complain("interrupted", 130)
+
+
+def script() -> NoReturn:
+    """Run the command line as a program of its own."""
+    code = main()
+    if os.environ.get("WORLD_SIZE", "1") != "1":
+        # Threads of torch.distributed outlive the run, and may abort Python while it shuts down.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    raise SystemExit(code)
 
 
 def build() -> Parser:
