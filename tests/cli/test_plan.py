@@ -228,7 +228,7 @@ def test_a_picture_that_cannot_be_written_is_one_line(capsys, tmp_path):
     (tmp_path / "a.html").mkdir()
     code, out, err = run(capsys, "BL", *SMALL, "--plot", str(tmp_path / "a.html"))
     assert (code, out) == (1, "")
-    assert err == f"rebatch: could not write {tmp_path}/a.html: Is a directory\n"
+    assert err == f"rebatch: {tmp_path}/a.html could not be written: Is a directory\n"
 
 
 def test_a_baseline_that_cannot_train_is_refused_before_anything_is_printed(capsys):

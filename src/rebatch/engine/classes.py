@@ -1,16 +1,38 @@
-"""How classifiers are judged: one of them, or several together."""
+"""What tasks of telling classes apart share: the loss, and how models are judged."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from rebatch.engine.precision import wide
 from rebatch.engine.ranks import ALONE, Ranks
+from rebatch.engine.task import Batch, Loss, Memory
 
 Predict = Callable[[nn.Module], Iterable[tuple[Tensor, Tensor]]]
 """Gives the logits of a model on a held-out set, batch by batch, with the labels."""
+
+
+class Classifier:
+    """A task whose batches go to the model as they are, and which carries nothing over."""
+
+    batch_dim = 0
+
+    def memory(self, model: nn.Module, batch_size: int) -> Memory:
+        """Samples carry nothing over."""
+        return None
+
+    def prepare(self, model: nn.Module, batch: Batch) -> Batch:
+        """Leave the batch as it is."""
+        return batch
+
+    def loss(self, model: nn.Module, batch: Batch, memory: Memory) -> Loss:
+        """Return the mean cross-entropy."""
+        logits = wide(model(*batch.inputs))
+        correct = (logits.argmax(1) == batch.targets).sum()
+        return Loss(functional.cross_entropy(logits, batch.targets), correct)
 
 
 @torch.no_grad()

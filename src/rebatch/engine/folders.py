@@ -8,23 +8,19 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset, Sampler, Subset, default_collate
 
 from rebatch import Plan
 from rebatch.data import PlannedBatchSampler
 from rebatch.data._cut import walk
 from rebatch.data.sets import ImageFolder
-from rebatch.engine.classes import judge
-from rebatch.engine.precision import wide
+from rebatch.engine.classes import Classifier, judge
 from rebatch.engine.ranks import ALONE, Ranks
-from rebatch.engine.task import Batch, Loss, Memory
+from rebatch.engine.task import Batch
 
 
-class FolderTask:
+class FolderTask(Classifier):
     """Classify images that are decoded on the fly; nothing but the batches is held in memory."""
-
-    batch_dim = 0
 
     def __init__(
         self,
@@ -90,20 +86,6 @@ class FolderTask:
         self._go_to(0, 0)
         whole = default_collate([self.train[number] for number in next(iter(self.sampler))])
         return self._ready(whole[0]).cpu()
-
-    def memory(self, model: nn.Module, batch_size: int) -> Memory:
-        """Images carry nothing over."""
-        return None
-
-    def prepare(self, model: nn.Module, batch: Batch) -> Batch:
-        """Leave the batch as it is."""
-        return batch
-
-    def loss(self, model: nn.Module, batch: Batch, memory: Memory) -> Loss:
-        """Return the mean cross-entropy."""
-        logits = wide(model(*batch.inputs))
-        correct = (logits.argmax(1) == batch.targets).sum()
-        return Loss(functional.cross_entropy(logits, batch.targets), correct)
 
     def evaluate(
         self, models: Iterable[nn.Module], context: AbstractContextManager[object]

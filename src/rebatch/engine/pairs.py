@@ -6,23 +6,19 @@ from functools import partial
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from rebatch import Plan
 from rebatch.data import TensorLoader
-from rebatch.engine.classes import judge
-from rebatch.engine.precision import wide
+from rebatch.engine.classes import Classifier, judge
 from rebatch.engine.ranks import ALONE, Ranks
-from rebatch.engine.task import Batch, Loss, Memory
+from rebatch.engine.task import Batch
 
 Split = tuple[Tensor, Tensor, Tensor]
 """Word numbers of premises and of hypotheses, padded with 0 at the end, and labels."""
 
 
-class PairTask:
+class PairTask(Classifier):
     """Tell entailment, neutral and contradiction apart."""
-
-    batch_dim = 0
 
     def __init__(
         self,
@@ -56,20 +52,6 @@ class PairTask:
                 for sentences, words in zip(batch, lengths, strict=False)
             )
             yield Batch((premises, hypotheses), batch[-1])
-
-    def memory(self, model: nn.Module, batch_size: int) -> Memory:
-        """Pairs carry nothing over."""
-        return None
-
-    def prepare(self, model: nn.Module, batch: Batch) -> Batch:
-        """Leave the batch as it is."""
-        return batch
-
-    def loss(self, model: nn.Module, batch: Batch, memory: Memory) -> Loss:
-        """Return the mean cross-entropy."""
-        logits = wide(model(*batch.inputs))
-        correct = (logits.argmax(1) == batch.targets).sum()
-        return Loss(functional.cross_entropy(logits, batch.targets), correct)
 
     def evaluate(
         self, models: Iterable[nn.Module], context: AbstractContextManager[object]

@@ -4,19 +4,14 @@ import os
 from pathlib import Path
 
 from rebatch.errors import RunError
+from rebatch.records import write_bytes
 
 
 def write(path: str | os.PathLike[str], content: str | bytes) -> Path:
-    """Write a file beside its place and move it there, so that nobody reads half of it."""
+    """Write a page or a picture into a folder that is there, and return where it is."""
     target = Path(path)
+    if not target.parent.is_dir():
+        raise RunError(f"{target} could not be written: there is no folder {target.parent}")
     data = content.encode("utf-8", "replace") if isinstance(content, str) else content
-    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        try:
-            beside.write_bytes(data)
-            os.replace(beside, target)
-        finally:
-            beside.unlink(missing_ok=True)
-    except OSError as error:
-        raise RunError(f"could not write {target}: {error.strerror or error}") from None
+    write_bytes(target, data)
     return target
