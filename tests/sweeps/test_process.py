@@ -2,6 +2,7 @@ import fcntl
 import time
 from pathlib import Path
 
+from rebatch.records import read_json
 from rebatch.sweeps import Identity, Options
 from rebatch.sweeps._process import Outcome, RunProcess, arguments, keep_error
 
@@ -38,6 +39,16 @@ def test_a_failed_run_leaves_its_error_and_a_folder_in_use_is_told_apart(tmp_pat
     assert (lacking / "error.txt").read_text() == f"{failed.error}\n"
     assert refused.in_use
     assert not (busy / "error.txt").exists()
+
+
+def test_a_run_does_not_look_for_the_other_ranks_of_its_sweep(tmp_path, monkeypatch):
+    for name, value in {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("MASTER_PORT", "29555")  # where nobody answers
+    monkeypatch.setenv("REBATCH_TIMEOUT", "1")
+    run = Identity("digits", "BL", 0, overrides=("epochs=1",))
+    assert ended(RunProcess(run, tmp_path / "run", Options("cpu"), {})) == Outcome(0)
+    assert read_json(tmp_path / "run" / "run.json")["ranks"] == 1
 
 
 def test_a_run_that_succeeds_takes_the_note_of_its_failure_away(tmp_path):

@@ -17,6 +17,8 @@ from rebatch.sweeps._identity import Identity
 
 ERROR = "error.txt"
 """Beside a run's records: why it failed."""
+LAUNCHER = ("RANK", "WORLD_SIZE")
+"""What a launcher of many processes says to a sweep, and no run of it is to hear."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class RunProcess:
                 stdout=subprocess.DEVNULL,
                 stderr=self._said,
                 pass_fds=[ours],
-                env={**os.environ, **extra},
+                env={**_alone(), **extra},
                 start_new_session=True,  # Ctrl-C reaches the sweep alone, which passes it on once
             )
         finally:
@@ -131,6 +133,11 @@ class RunProcess:
         if code < 0:
             return f"killed by {signal.Signals(-code).name}"
         return lines[-1].removeprefix("rebatch: ") if lines else f"exit code {code}"
+
+
+def _alone() -> dict[str, str]:
+    """Return the environment of a run that has no other ranks to look for."""
+    return {name: value for name, value in os.environ.items() if name not in LAUNCHER}
 
 
 def keep_error(out: Path, outcome: Outcome) -> None:
