@@ -23,7 +23,7 @@ from rebatch.engine.loop import train
 from rebatch.engine.precision import autocast
 from rebatch.engine.snapshots import list_snapshots, snapshot_updates
 from rebatch.engine.stopping import Stopped
-from rebatch.errors import RunError
+from rebatch.errors import InputError, RunError
 from rebatch.models import GroupedBatchNorm2d, LanguageModel
 from rebatch.records import RunFolder
 
@@ -169,6 +169,18 @@ def goes_on(make, ranks, root, name):
     return figures(make(ranks, left), resume=True)
 
 
+def disagree(ranks, root):
+    """Let the last rank find an earlier checkpoint than the others, and return the complaint."""
+    earlier = root / f"earlier-{ranks.size}"
+    stop(picture_job, ranks, earlier, 5)
+    odd = ranks.rank == ranks.size - 1
+    try:
+        train(picture_job(ranks, earlier if odd else root / "pictures-stopped-2"), resume=True)
+    except InputError as error:
+        return str(error)
+    return None
+
+
 def train_all(rank, world):
     root = Path(sys.argv[1])
     torch.set_num_threads(1)
@@ -180,6 +192,7 @@ def train_all(rank, world):
             found[f"{name} stopped"] = stop(make, ranks, root / f"{name}-stopped-{world}", 9)
             found[f"{name} resumed"] = goes_on(make, ranks, root, name)
         found["memory"] = short_of_memory(ranks, root / f"memory-{world}")
+        found["disagree"] = disagree(ranks, root)
         found["not a number"] = not_a_number(ranks, root / f"nan-{world}")
         assert distributed.is_initialized() == (world > 1)
     return found

@@ -72,6 +72,14 @@ def test_all_ranks_take_the_micro_batch_that_one_has_memory_for(found, one, worl
 
 
 @pytest.mark.parametrize(("world", "rank"), RANKS)
+def test_all_ranks_are_refused_where_one_finds_another_checkpoint(found, world, rank):
+    assert found[world][rank]["disagree"] == (
+        "update of the checkpoint must be the same on all ranks, "
+        f"got 9 on rank 0 and 5 on rank {world - 1}"
+    )
+
+
+@pytest.mark.parametrize(("world", "rank"), RANKS)
 def test_all_ranks_notice_a_loss_that_is_no_number(found, one, world, rank):
     assert "is no longer a finite number at epoch 0" in one["not a number"]
     assert found[world][rank]["not a number"] == one["not a number"]

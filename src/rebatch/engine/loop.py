@@ -23,6 +23,7 @@ def train(job: Job, *, resume: bool = False) -> Progress:
     """Train to the end of the plan; with ``resume`` from the last checkpoint on."""
     ranks = job.learner.ranks
     progress = ranks.all_do(lambda: restore_checkpoint(job)) if resume else Progress()
+    ranks.demand_same({"update of the checkpoint": progress.update})
     progress.memory = own_columns(progress.memory, ranks)
     ranks.copy_first(list(job.learner.model.state_dict().values()))
     with _log(job, progress) as log, stop_requests() as stop:
