@@ -112,3 +112,14 @@ def test_processes_that_race_for_a_folder_are_never_in_it_together(tmp_path):
         _, said = racer.communicate(timeout=60)
         assert racer.returncode == 0, said.decode()
     assert not (tmp_path / "inside").exists()
+
+
+def test_a_folder_that_can_never_be_made_is_refused_instead_of_tried_for_ever(
+    tmp_path, monkeypatch
+):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(RunError, match=r"^run could not be written: No such file or directory$"):
+        hold(Path("run")).__enter__()

@@ -9,6 +9,7 @@ from pathlib import Path
 from rebatch.errors import RunError
 
 NAME = ".lock"
+TRIES = 100  # at a folder that others may be removing: one that can never be made must not hang
 _held: set[int] = set()
 
 
@@ -43,11 +44,13 @@ def _let_go(handle: int, folder: Path, made: list[Path]) -> None:
 
 def _taken(path: Path) -> int:
     """Lock the file at ``path``, not one that its holder has removed meanwhile."""
-    while True:
+    for left in reversed(range(TRIES)):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         except FileNotFoundError:  # the folder was removed in between
+            if not left:
+                raise
             continue
         try:
             _lock(handle, path)
@@ -59,6 +62,7 @@ def _taken(path: Path) -> int:
             os.close(handle)
             raise
         os.close(handle)
+    raise RunError(f"{path.parent} is being removed by another process")
 
 
 def _lock(handle: int, path: Path) -> None:
