@@ -100,8 +100,10 @@ def test_snapshots_and_batch_norm_have_variants():
 
 def test_variants_are_eight_and_an_unknown_one_is_answered_with_their_names():
     assert len(VARIANTS) == 8
-    with pytest.raises(InputError, match=r"^variant must be one of base-batch, .*got 'equal'$"):
-        case(find("l1-ptb"), "CBS-10", "equal")
+    with pytest.raises(InputError, match=r"^variant must be one of base-batch, .*got 'xyz'$"):
+        case(find("l1-ptb"), "CBS-10", "xyz")
+    with pytest.raises(InputError, match=r"got 'equal-noize'; did you mean equal-noise\?$"):
+        case(find("l1-ptb"), "CBS-10", "equal-noize")
 
 
 def test_making_a_case_of_a_case_changes_nothing():

@@ -57,6 +57,7 @@ def run_recipes(arguments: argparse.Namespace) -> None:
     Console().print(table)
     print("updates: of the shortest and the longest of the paper's schedules")
     print("data sets: rebatch data list; one recipe in full: rebatch recipes NAME")
+    print("variants (controls): rebatch recipes --help")
 
 
 def _variants() -> str:

@@ -19,7 +19,7 @@ Several processes make one run, and share every batch of the schedule, when torc
   torchrun --nproc-per-node 2 -m rebatch train digits --schedule CBS-5 --out runs/digits
 
 A run stops safely on Ctrl-C or SIGTERM: it writes a checkpoint, and --resume goes on from there
-as if it had never stopped. 'rebatch recipes' lists the recipes and their variants.
+as if it had never stopped. 'rebatch recipes' lists the recipes, with --help the variants.
 
 exit codes: 0 finished, 1 failed, 2 wrong input, 130 stopped by Ctrl-C, 143 stopped by SIGTERM"""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
 from rebatch import Plan, Schedule, constant, parse, rates
@@ -55,7 +56,9 @@ def case(recipe: Recipe, code: str, variant: str | None = None) -> Case:
         return replace(_snapshots_as(plain, variant.removeprefix(SNAPSHOTS_AS)), variant=variant)
     if variant not in VARIANTS:
         names = ", ".join((*VARIANTS, f"{SNAPSHOTS_AS}CODE"))
-        raise InputError(f"variant must be one of {names}, got {variant!r}")
+        near = get_close_matches(variant, VARIANTS, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise InputError(f"variant must be one of {names}, got {variant!r}{hint}")
     return replace(VARIANTS[variant](plain), variant=variant)
 
 
