@@ -224,3 +224,17 @@ def test_a_process_that_is_stopped_or_killed_resumes_exactly(tmp_path, whole, nu
     results = [json.loads((path / "result.json").read_text()) for path in (out, whole)]
     assert [result.pop("seconds") >= 0 for result in results] == [True, True]
     assert results[0] == results[1]
+
+
+def test_data_that_is_not_all_of_its_set_is_said(tmp_path, capsys):
+    folder = tmp_path / "penn-treebank"
+    folder.mkdir()
+    for split in ("train", "valid", "test"):
+        (folder / f"ptb.{split}.txt").write_text("a b c d e f g\n" * 20)
+    small = ["--set", "epochs=1", "--set", "hidden=4", "--set", "baseline_batch_size=2"]
+    command = ["train", "l1-ptb", "--schedule", "BL", "--device", "cpu", *small]
+    assert main([*command, "--data", str(tmp_path), "--out", str(tmp_path / "run")]) == 0
+    assert error(capsys) == (
+        "rebatch: note: this trains on 160 training samples of ptb, which officially has 929,589: "
+        "see rebatch data check ptb"
+    )

@@ -2,10 +2,15 @@
 
 import argparse
 import contextlib
+import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rebatch.errors import InputError, positive_int
+
+if TYPE_CHECKING:
+    from rebatch import Plan
+    from rebatch.engine.job import Watch
 
 EXAMPLES = """\
 examples:
@@ -92,6 +97,12 @@ def run_train(arguments: argparse.Namespace) -> None:
     from rebatch.recipes._run import run
 
     speaks = is_first()  # of several processes that make one run
+
+    def follow(plan: "Plan") -> "Watch":
+        if speaks:
+            _compare(plan.examples, made.plan().examples, recipe.data)
+        return bar.follow(plan)
+
     with contextlib.ExitStack() as stack:
         listeners = []
         if arguments.tensorboard and speaks:
@@ -110,10 +121,18 @@ def run_train(arguments: argparse.Namespace) -> None:
             resume=arguments.resume,
             checkpoint_every=interval,
             listeners=listeners,
-            watch=bar.follow,
+            watch=follow,
         )
     if speaks:
         print(summary(result, arguments.out))
+
+
+def _compare(found: int, official: int, data: str) -> None:
+    """Say where the data on the disk is not all of the data set."""
+    if found != official:
+        amounts = f"{found:,} training samples of {data}, which officially has {official:,}"
+        advice = f"see rebatch data check {data}"
+        print(f"rebatch: note: this trains on {amounts}: {advice}", file=sys.stderr)
 
 
 def summary(result: dict[str, Any], out: Path) -> str:
