@@ -1,6 +1,6 @@
 import pytest
 
-from rebatch._amount import Examples, Tokens, fraction, offset_in
+from rebatch._amount import Examples, Tokens, fraction
 
 
 class TestExamples:
@@ -44,9 +44,3 @@ def test_a_position_is_whole_where_it_can_be():
     assert fraction(3, 0, 100) == 3
     assert isinstance(fraction(3, 0, 100), int)
     assert fraction(3, 25, 100) == 3.25
-
-
-def test_a_position_gives_its_offset_back():
-    assert offset_in(3.25, 100) == (3, 25)
-    assert offset_in(3, 100) == (3, 0)
-    assert offset_in(2.9999999999, 100) == (3, 0)

@@ -4,7 +4,6 @@ A *stretch* is a contiguous part of an epoch that is read at one batch size.  Bo
 answer the same questions about a stretch, in closed form.
 """
 
-import math
 from dataclasses import dataclass
 
 
@@ -66,10 +65,3 @@ Amount = Examples | Tokens
 def fraction(epoch: int, offset: int, count: int) -> float:
     """Return a position as epochs: whole where it can be."""
     return epoch if offset == 0 else epoch + offset / count
-
-
-def offset_in(position: float, count: int) -> tuple[int, int]:
-    """Return (epoch, offset) of a position in epochs: the inverse of `fraction`."""
-    epoch = math.floor(position)
-    offset = round((position - epoch) * count)
-    return (epoch + 1, 0) if offset == count else (epoch, offset)

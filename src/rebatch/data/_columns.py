@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rebatch._amount import Tokens, offset_in
+from rebatch._amount import Tokens
 from rebatch._plan import Plan, Portion
 from rebatch.data._cut import Share
 from rebatch.data._feed import Feed
@@ -80,8 +80,7 @@ class TokenColumns(Feed):
         """
         plan = self.plan
         first, last = plan.first_update_of(epoch), plan.first_update_of(epoch + 1)
-        end_epoch, end = offset_in(plan.epochs, plan.examples)
-        read = end if epoch == end_epoch else plan.examples
+        read = plan.end.offset if epoch == plan.end.epoch else plan.examples
         return read - (plan.sample_at(last) - plan.sample_at(first))
 
     def _segments(self, portion: Portion, numbers: range) -> Iterator[Segment]:
