@@ -5,7 +5,6 @@ A process alone is a `Ranks` of one, and nothing here then touches ``torch.distr
 
 import hashlib
 import pickle
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -151,16 +150,11 @@ class Ranks:
     def _all_reduce(self, tensor: Tensor, operation: str) -> None:
         from torch import distributed
 
-        if tensor.device.type == "cpu":
-            _last.append(tensor)
         with _answered():
             distributed.all_reduce(tensor, getattr(distributed.ReduceOp, operation))
 
 
 ALONE = Ranks()
-_last: deque[Tensor] = deque(maxlen=2)
-"""The last tensors that gloo saw: should one of its threads be the last to let go of one while
-Python shuts down, the process would be aborted.  It has two of them."""
 
 
 def _by_type(tensors: Sequence[Tensor]) -> list[list[Tensor]]:
