@@ -78,14 +78,20 @@ class Validated(Model):
 
 
 class Save(pl.Callback):
-    """Saves a checkpoint in one of Lightning's hooks, once ``when(trainer)`` holds."""
+    """Saves a checkpoint in one of Lightning's hooks, the first time ``when(trainer)`` holds.
+
+    All ranks must come to save together: so each remembers, and none looks for the file, which
+    the first may have written already.
+    """
 
     def __init__(self, path, hook="on_train_batch_end", when=None):
         self.path, self.when = path, when or (lambda trainer: trainer.global_step == SAVED)
+        self.saved = False
         setattr(self, hook, self.save)
 
     def save(self, trainer, *_):
-        if not self.path.exists() and self.when(trainer):
+        if not self.saved and self.when(trainer):
+            self.saved = True
             trainer.save_checkpoint(self.path)
 
 
