@@ -10,14 +10,15 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "rebatch"
 FILES = sorted(SOURCE.rglob("*.py"))
 
-PURE = {"errors", "_call", "schedules", "rates", "noise"}
+PURE = {"errors", "_call", "policies", "schedules", "rates", "noise"}
 PLAN = {"_amount", "_run", "_rows", "_table", "_plan", "_update_times", "scaling"}
 BASIS = {"rebatch", *PURE, *PLAN}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "_call": {"errors"},
     "noise": {"errors"},
-    "schedules": {"errors", "_call"},
+    "policies": {"errors", "_call"},
+    "schedules": {"errors", "_call", "policies"},
     "rates": {"errors", "_call", "schedules"},
     "_amount": PURE,
     "_run": {"_amount", *PURE},

@@ -10,7 +10,8 @@ import rebatch
 from rebatch import rates, schedules
 
 FUNCTIONS_AND_VALUES = [
-    *("InputError", "Plan", "Row", "RunError", "Schedule", "adabatch", "baseline", "clamp"),
+    *("InputError", "Plan", "Policy", "Row", "RunError", "Schedule", "adabatch", "baseline"),
+    "clamp",
     *("constant", "cosine", "cyclic", "cyclical", "exponential", "from_function", "join"),
     *("linear", "milestones", "multiple_of", "noise_scale", "one_cycle", "parse", "plan"),
     *("polynomial", "repeat", "square_wave", "steps", "thresholds", "triangular"),

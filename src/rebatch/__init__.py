@@ -19,6 +19,7 @@ from rebatch._plan import plan as plan
 from rebatch.errors import InputError as InputError
 from rebatch.errors import RunError as RunError
 from rebatch.noise import noise_scale as noise_scale
+from rebatch.policies import Policy as Policy
 from rebatch.schedules import Schedule as Schedule
 from rebatch.schedules import adabatch as adabatch
 from rebatch.schedules import clamp as clamp
