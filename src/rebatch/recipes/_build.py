@@ -45,11 +45,15 @@ def build(
     seed: int,
     device: torch.device,
     data_root: Path | None,
+    data: Any = None,
     ranks: Ranks = ALONE,
 ) -> Built:
-    """Load the data, plan on what is there, and put a fresh model on the device."""
+    """Load the data, plan on what is there, and put a fresh model on the device.
+
+    ``data`` is used instead of the recipe's data set where it is given.
+    """
     recipe = case.recipe
-    data = load_data(recipe, data_root, seed)
+    data = load_data(recipe, data_root, seed) if data is None else data
     plan = case.plan(_amount(recipe, data))
     torch.manual_seed(seed)
     norm = _norm_batch_size(recipe, case)
