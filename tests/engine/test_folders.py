@@ -123,3 +123,13 @@ def test_each_rank_decodes_its_own_part_of_every_update(root, task):
         assert torch.equal(torch.cat([part.targets for part in own]), batch.targets)
         assert torch.equal(torch.cat([part.inputs[0] for part in own]), batch.inputs[0])
         assert {part.total for part in own} == {len(batch.targets)}
+
+
+def test_plain_images_are_cut_in_their_centre(task):
+    batch = task.plain_batch(4, seed=0)
+    assert batch.inputs[0].shape == (4, 3, 224, 224)
+    task.train.set_epoch(1)
+    assert torch.equal(task.plain_batch(4, seed=0).inputs[0], batch.inputs[0])
+    task.train.train = False
+    centres = [task.train[number][0].float() / 510 for number in range(6)]
+    assert all(any(torch.equal(image, own) for own in centres) for image in batch.inputs[0])

@@ -62,3 +62,14 @@ def test_batches_go_on_where_an_epoch_was_left_with_the_same_crops(pictures):
     whole, rest = list(task.batches(1, 0)), list(task.batches(1, 2))
     assert [len(batch.targets) for batch in whole] == [16, 16, 8]
     assert torch.equal(rest[0].inputs[0], whole[2].inputs[0])
+
+
+def test_plain_images_are_not_augmented_and_the_seed_picks_them(pictures):
+    task = make(pictures, augment=crop_and_flip(padding=2))
+    (images,), labels = task.plain_batch(3, seed=7)[:2]
+    numbers = [int((images[place] == pictures[0]).all((1, 2, 3)).nonzero()) for place in range(3)]
+    assert len(set(numbers)) == 3
+    assert labels.tolist() == pictures[1][numbers].tolist()
+    assert torch.equal(task.plain_batch(3, seed=7).inputs[0], images)
+    assert not torch.equal(task.plain_batch(3, seed=8).inputs[0], images)
+    assert len(task.plain_batch(128, seed=0).targets) == 40

@@ -102,3 +102,13 @@ def test_an_impossible_loss_still_gives_a_finite_perplexity(task):
         model.decoder.weight.fill_(0)
         model.decoder.bias.copy_(torch.tensor([1e5] + [0.0] * 8))
     assert perplexity(task, model) == pytest.approx(math.exp(700))
+
+
+def test_plain_columns_are_pieces_of_the_text(task):
+    (inputs,), targets, reset = task.plain_batch(5, seed=1)[:3]
+    assert inputs.shape == targets.shape == (7, 5)
+    assert reset
+    text = TOKENS.tolist()
+    pieces = [text[start : start + 8] for start in range(430)]
+    for column in range(5):
+        assert [*inputs[:, column].tolist(), int(targets[-1, column])] in pieces

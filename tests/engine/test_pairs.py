@@ -74,3 +74,10 @@ def test_cutting_changes_no_figure(task):
         *("validation_loss", "validation_accuracy"),
         *("test_loss", "test_accuracy"),
     }
+
+
+def test_plain_pairs_are_cut_at_their_longest_sentence(task):
+    batch = task.plain_batch(4, seed=0)
+    assert len(batch.targets) == 4
+    for sentences in batch.inputs:
+        assert sentences.shape[1] == int((sentences != 0).sum(1).max())

@@ -58,6 +58,11 @@ class TensorLoader(Feed):
         """Give the batches from the position to the end of the epoch."""
         return (batch for _, batch in self.pieces())
 
+    def samples(self, numbers: Tensor) -> Batch:
+        """Return samples by their numbers, not augmented."""
+        there = numbers.to(self._tensors[0].device)
+        return tuple(tensor.index_select(0, there) for tensor in self._tensors)
+
     def pieces(self) -> Iterator[tuple[Piece, Batch]]:
         """Give the batches, each with its update and weight: what `rebatch.data.pieces` does."""
         self._start()

@@ -16,7 +16,7 @@ from rebatch.data._cut import walk
 from rebatch.data.sets import ImageFolder
 from rebatch.engine.classes import Classifier, judge
 from rebatch.engine.ranks import ALONE, Ranks
-from rebatch.engine.task import Batch
+from rebatch.engine.task import Batch, picked
 
 
 class FolderTask(Classifier):
@@ -80,6 +80,12 @@ class FolderTask(Classifier):
         start, stop = self.ranks.span(total, self.group)
         images, labels = batch.inputs[0][: stop - start], batch.targets[: stop - start]
         return Batch((images,), labels, first=start, total=total)
+
+    def plain_batch(self, size: int, seed: int) -> Batch:
+        """Return training images cut in their centre, picked by the seed."""
+        numbers = picked(len(self.train), size, seed).tolist()
+        images, labels = default_collate([self.train.plain(number) for number in numbers])
+        return Batch((self._ready(images),), labels.to(self.device))
 
     def sample(self) -> Tensor:
         """Return the images of a batch as the model is given them, on the CPU."""

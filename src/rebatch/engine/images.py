@@ -15,7 +15,7 @@ from rebatch.engine.adversarial import Adversarial
 from rebatch.engine.classes import judge
 from rebatch.engine.precision import wide
 from rebatch.engine.ranks import ALONE, Ranks
-from rebatch.engine.task import Batch, Loss, Memory
+from rebatch.engine.task import Batch, Loss, Memory, picked
 
 Split = tuple[Tensor, Tensor]
 
@@ -66,6 +66,12 @@ class ImageTask:
         self.loader.load_state_dict(self.loader.state_dict(updates_done=done))
         for images, labels in self.loader:
             yield Batch((images,), labels, attacked=attacked)
+
+    def plain_batch(self, size: int, seed: int) -> Batch:
+        """Return training images as they are, picked by the seed."""
+        numbers = picked(self.plan.examples, size, seed)
+        images, labels = self.loader.samples(numbers)
+        return Batch((images,), labels)
 
     def sample(self) -> Tensor:
         """Return the images of a batch as the model is given them, on the CPU."""

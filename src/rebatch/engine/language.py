@@ -13,7 +13,7 @@ from rebatch import Plan
 from rebatch.data import TokenColumns
 from rebatch.engine.precision import wide
 from rebatch.engine.ranks import ALONE, Ranks
-from rebatch.engine.task import Batch, Loss, Memory
+from rebatch.engine.task import Batch, Loss, Memory, picked
 from rebatch.errors import InputError
 
 State = tuple[Tensor, Tensor]
@@ -46,7 +46,8 @@ class LanguageTask:
     ) -> None:
         """Put the streams on the device; ``held_out`` is read in ``columns`` columns."""
         self.ranks = ranks
-        self.feed = TokenColumns(train, plan, device=device)
+        self.tokens = train.to(device)
+        self.feed = TokenColumns(self.tokens, plan)
         self.held_out = {
             name: _in_columns(name, tokens.to(device), columns) for name, tokens in held_out.items()
         }
@@ -58,6 +59,13 @@ class LanguageTask:
         self.feed.load_state_dict(self.feed.state_dict(updates_done=done))
         for segment in self.feed:
             yield Batch((segment.inputs,), segment.targets, segment.reset)
+
+    def plain_batch(self, size: int, seed: int) -> Batch:
+        """Return a segment of columns that begin at places picked by the seed."""
+        length = min(self.bptt, len(self.tokens) - 1)
+        starts = picked(len(self.tokens) - length, size, seed)
+        places = (starts + torch.arange(length)[:, None]).to(self.tokens.device)
+        return Batch((self.tokens[places],), self.tokens[places + 1], reset=True)
 
     def memory(self, model: nn.Module, batch_size: int) -> Memory:
         """Return the zero state of that many columns."""

@@ -11,7 +11,7 @@ from rebatch import Plan
 from rebatch.data import TensorLoader
 from rebatch.engine.classes import Classifier, judge
 from rebatch.engine.ranks import ALONE, Ranks
-from rebatch.engine.task import Batch
+from rebatch.engine.task import Batch, picked
 
 Split = tuple[Tensor, Tensor, Tensor]
 """Word numbers of premises and of hypotheses, padded with 0 at the end, and labels."""
@@ -52,6 +52,13 @@ class PairTask(Classifier):
                 for sentences, words in zip(batch, lengths, strict=False)
             )
             yield Batch((premises, hypotheses), batch[-1])
+
+    def plain_batch(self, size: int, seed: int) -> Batch:
+        """Return pairs picked by the seed, cut at their longest sentence."""
+        numbers = picked(self.loader.plan.examples, size, seed)
+        *sentences, labels = self.loader.samples(numbers)
+        longest = (int(words.max()) for words in self.lengths.samples(numbers))
+        return Batch(tuple(s[:, :end] for s, end in zip(sentences, longest, strict=True)), labels)
 
     def evaluate(
         self, models: Iterable[nn.Module], context: AbstractContextManager[object]

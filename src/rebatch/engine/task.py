@@ -52,6 +52,13 @@ class Task(Protocol):
         """Yield the batches of an epoch, from the update after the ``done`` first ones on."""
         ...
 
+    def plain_batch(self, size: int, seed: int) -> Batch:
+        """Return ``size`` training samples as they are, not augmented, picked by the seed.
+
+        They are fewer where there are fewer; of text they are columns, each from its own place.
+        """
+        ...
+
     def prepare(self, model: nn.Module, batch: Batch) -> Batch:
         """Change a batch by what the model is before the update.
 
@@ -140,6 +147,11 @@ def joined(memories: Sequence[Memory]) -> Memory:
     if len(known) <= 1:
         return tuple(tensor.detach() for tensor in known[0]) if known else None
     return tuple(torch.cat(tensors, dim=1).detach() for tensors in zip(*known, strict=True))
+
+
+def picked(total: int, size: int, seed: int) -> Tensor:
+    """Return the numbers of up to ``size`` different samples of ``total``."""
+    return torch.randperm(total, generator=torch.Generator().manual_seed(seed))[:size]
 
 
 def lower_is_better(metric: str) -> bool:

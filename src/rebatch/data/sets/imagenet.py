@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -13,6 +14,9 @@ from torch import Tensor
 from rebatch.data.sets.crops import decode, evaluation_crop, training_crop
 from rebatch.data.sets.dataset import DataSet, Folder, Layout
 from rebatch.errors import InputError, RunError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 ENDINGS = (b".jpeg", b".jpg", b".png")
@@ -41,12 +45,20 @@ class ImageFolder(torch.utils.data.Dataset[tuple[Tensor, int]]):
         return len(self.names)
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        if not self.train:
+            return self.plain(index)
+        image, label = self._read(index)
+        return training_crop(image, f"{self.seed}-{int(self.epoch)}-{index}"), label
+
+    def plain(self, index: int) -> tuple[Tensor, int]:
+        """Return the centre of an image, and its label."""
+        image, label = self._read(index)
+        return evaluation_crop(image), label
+
+    def _read(self, index: int) -> "tuple[Image, int]":
         label = int(self.labels[index])
         path = self.path / self.classes[label] / os.fsdecode(bytes(self.names[index]))
-        image = decode(path)
-        if self.train:
-            return training_crop(image, f"{self.seed}-{int(self.epoch)}-{index}"), label
-        return evaluation_crop(image), label
+        return decode(path), label
 
 
 @dataclass(frozen=True)
