@@ -80,6 +80,8 @@ class Policy(Value):
     """Whether it reads `Seen.noise_scale`."""
     needs_eigenvalue: ClassVar[bool] = False
     """Whether it reads `Seen.eigenvalue`."""
+    ends_with_budget: ClassVar[bool] = False
+    """Whether the cycle under way is complete when the budget is spent: nobody is asked then."""
 
     def __post_init__(self) -> None:
         positive_int("base", self.base)
