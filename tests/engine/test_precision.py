@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from rebatch.engine.precision import autocast, choose_device, set_precision
+from rebatch.engine.precision import autocast, choose_device, choose_engine, set_precision
 from rebatch.errors import InputError
 
 CPU = torch.device("cpu")
@@ -35,3 +35,23 @@ def test_an_unknown_precision_is_refused():
     ):
         set_precision("fp8", CPU)
     set_precision("tf32", CPU)
+
+
+def test_auto_makes_updates_one_operation_after_the_other():
+    assert choose_engine("auto", torch.device("cpu"), 1) == "eager"
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_graphs_are_refused_on_a_cpu(ranks):
+    with pytest.raises(InputError, match="engine must be eager but in one process on a GPU"):
+        choose_engine("graphs", torch.device("cpu"), ranks)
+
+
+def test_graphs_are_refused_over_several_processes():
+    with pytest.raises(InputError, match="got graphs on cuda, 2 processes"):
+        choose_engine("graphs", torch.device("cuda"), 2)
+
+
+def test_an_unknown_engine_is_refused():
+    with pytest.raises(InputError, match="engine must be one of auto, eager, graphs, compiled"):
+        choose_engine("steam", torch.device("cpu"), 1)

@@ -9,22 +9,26 @@ from torch import Tensor, nn
 
 
 class NoiseSample(NamedTuple):
-    """Two squared gradient norms of one update, at two batch sizes."""
+    """Two squared gradient norms of one update, at two batch sizes.
+
+    They stay on the device until they are read, in double precision, so that what is computed
+    from them does not depend on when that is.
+    """
 
     small_size: float
-    small_norm: float
+    small_norm: Tensor | float
     """Mean squared norm over the micro-batches."""
     big_size: float
-    big_norm: float
+    big_norm: Tensor | float
 
     @property
-    def signal(self) -> float:
+    def signal(self) -> Tensor | float:
         """Unbiased |G|²: (B·|G_B|² − b·|G_b|²) / (B − b)."""
         gain = self.big_size * self.big_norm - self.small_size * self.small_norm
         return gain / (self.big_size - self.small_size)
 
     @property
-    def variance(self) -> float:
+    def variance(self) -> Tensor | float:
         """Unbiased tr(Σ): (|G_b|² − |G_B|²) / (1/b − 1/B)."""
         return (self.small_norm - self.big_norm) / (1 / self.small_size - 1 / self.big_size)
 
@@ -38,12 +42,15 @@ class GradientNoise:
     """
 
     decay: float = 0.9
-    signal: float = 0.0
-    variance: float = 0.0
+    signal: Tensor | float = 0.0
+    variance: Tensor | float = 0.0
     weight: float = 0.0
 
     def add(self, sample: NoiseSample | None) -> None:
-        """Take in one measured update; none where there was a single micro-batch."""
+        """Take in one measured update, without reading anything from the device.
+
+        There is none where the update was a single micro-batch.
+        """
         if sample is None or sample.big_size <= sample.small_size:
             return
         self.signal = self.decay * self.signal + (1 - self.decay) * sample.signal
@@ -52,10 +59,15 @@ class GradientNoise:
 
     @property
     def scale(self) -> float | None:
-        """The noise scale in samples, or none while it cannot be told."""
-        if self.weight == 0 or self.signal <= 0:
+        """The noise scale in samples, or none while it cannot be told; waits for the device."""
+        signal = float(self.signal)
+        if self.weight == 0 or signal <= 0:
             return None
-        return max(0.0, self.variance / self.signal)
+        return max(0.0, float(self.variance) / signal)
+
+    def values(self) -> dict[str, float]:
+        """Return everything as plain numbers."""
+        return {name: float(value) for name, value in vars(self).items()}
 
 
 class MicroGradients:
@@ -94,8 +106,8 @@ class MicroGradients:
         expected squared norm of a gradient is |G|² + tr(Σ)/b.
         """
         harmonic = len(self._sizes) / sum(1 / size for size in self._sizes)
-        small = float(torch.stack(self._norms).mean())
-        return NoiseSample(harmonic, small, float(sum(self._sizes)), float(norm) ** 2)
+        small = torch.stack(self._norms).mean().double()
+        return NoiseSample(harmonic, small, float(sum(self._sizes)), norm.double().square())
 
 
 def sample_of_ranks(sums: Tensor, total: int, norm: Tensor) -> NoiseSample | None:
@@ -103,7 +115,7 @@ def sample_of_ranks(sums: Tensor, total: int, norm: Tensor) -> NoiseSample | Non
     norms, count, inverse = sums.tolist()
     if count < 2:
         return None
-    return NoiseSample(count / inverse, norms / count, float(total), float(norm) ** 2)
+    return NoiseSample(count / inverse, norms / count, float(total), norm.double().square())
 
 
 def squared_norm(gradients: Sequence[Tensor]) -> Tensor:

@@ -52,6 +52,8 @@ class LanguageTask:
             name: _in_columns(name, tokens.to(device), columns) for name, tokens in held_out.items()
         }
         self.bptt = bptt
+        # With the state carried along any stretch gives the same; a GPU likes long ones.
+        self.stretch = 10 * bptt if device.type == "cuda" else bptt
 
     def batches(self, epoch: int, done: int) -> Iterator[Batch]:
         """Yield the segments of an epoch after the first ``done``."""
@@ -59,6 +61,10 @@ class LanguageTask:
         self.feed.load_state_dict(self.feed.state_dict(updates_done=done))
         for segment in self.feed:
             yield Batch((segment.inputs,), segment.targets, segment.reset)
+
+    def follow(self, plan: Plan) -> None:
+        """Give the batches of a plan that has grown."""
+        self.feed.follow(plan)
 
     def plain_batch(self, size: int, seed: int) -> Batch:
         """Return a segment of columns that begin at places picked by the seed."""
@@ -115,8 +121,8 @@ class LanguageTask:
         """Return the log-probability of every token after the first row, state carried along."""
         state = self.memory(model, columns.shape[1])
         parts = []
-        for top in range(0, len(columns) - 1, self.bptt):
-            end = min(top + self.bptt, len(columns) - 1)
+        for top in range(0, len(columns) - 1, self.stretch):
+            end = min(top + self.stretch, len(columns) - 1)
             logits, state = model(columns[top:end], state)
             targets = columns[top + 1 : end + 1].unsqueeze(-1)
             parts.append(wide(logits).log_softmax(-1).gather(-1, targets))

@@ -7,24 +7,14 @@ import torch
 from torch import Tensor, nn
 
 from rebatch.engine.exchange import Exchange
-from rebatch.engine.gauges import MicroGradients, NoiseSample, sample_of_ranks, squared_norm
-from rebatch.engine.precision import autocast
+from rebatch.engine.gauges import MicroGradients, sample_of_ranks, squared_norm
+from rebatch.engine.graphs import Graphs
+from rebatch.engine.outcome import Outcome
+from rebatch.engine.precision import autocast, choose_engine
 from rebatch.engine.ranks import ALONE, Ranks
 from rebatch.engine.spare import Spare
 from rebatch.engine.task import Batch, Memory, Task, count, joined, own_part, split, whole
 from rebatch.errors import RunError
-
-
-class Outcome(NamedTuple):
-    """What an update tells, still on the device."""
-
-    loss: Tensor
-    correct: Tensor | None
-    norm: Tensor
-    """Norm of the gradient before clipping."""
-    memory: Memory
-    """What the model carries on: of several ranks, the columns of this one."""
-    noise: NoiseSample | None
 
 
 class _Share(NamedTuple):
@@ -50,11 +40,18 @@ class Learner:
     group: int = 1
     """Micro-batches hold whole groups of this many samples: the group of batch norm, else 1."""
     ranks: Ranks = ALONE
+    engine: str = "eager"
+    """One of `precision.ENGINES`."""
     _reports: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        choose_engine(self.engine, self.device, self.ranks.size)
         self._spare = Spare(self.model, self.device)
         self._exchange = Exchange(self.model, self.ranks, self.group)
+        self._forward = self.model
+        self.graphs: Graphs | None = None
+        if self.engine != "eager":
+            self._prepare_graphs()
 
     def update(self, batch: Batch, memory: Memory, rate: float, *, measure: bool) -> Outcome:
         """Make one update; when memory runs out, make the same one in smaller pieces.
@@ -62,18 +59,14 @@ class Learner:
         ``measure`` samples the gradient noise, which takes two micro-batches at least.  Of several
         ranks each gives its part of the update; they meet after the last micro-batch.
         """
-        total = whole(batch, self.task.batch_dim)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        self._spare.keep()
-        self._exchange.keep()
-        # Where memory suffices on some ranks alone, all of them go back.
-        while self.ranks.any((share := self._attempt(batch, memory, measure=measure)) is None):
-            self._spare.restore()
-            self._halve(self.largest_share(total))
-        assert share is not None
-        outcome = self._outcome(share, total)
-        self.optimizer.step()
+        self._set_rate(rate)
+        if self.graphs is None:
+            return self._update(batch, memory, measure=measure)
+        way = (self.micro_batch_size, self.model.training)
+        outcome = self.graphs.update(batch, memory, measure=measure, way=way)
+        if outcome is None:
+            with self.graphs.beside():
+                outcome = self._update(batch, memory, measure=measure)
         return outcome
 
     def own_part(self, batch: Batch) -> Batch:
@@ -110,6 +103,43 @@ class Learner:
         reports, self._reports = self._reports, []
         return reports
 
+    def _update(self, batch: Batch, memory: Memory, *, measure: bool) -> Outcome:
+        total = whole(batch, self.task.batch_dim)
+        self._spare.keep()
+        self._exchange.keep()
+        # Where memory suffices on some ranks alone, all of them go back.
+        while self.ranks.any((share := self._attempt(batch, memory, measure=measure)) is None):
+            self._spare.restore()
+            self._halve(self.largest_share(total))
+        assert share is not None
+        outcome = self._outcome(share, total)
+        self.optimizer.step()
+        return outcome
+
+    def _prepare_graphs(self) -> None:
+        if self.engine == "compiled":
+            self._forward = torch.compile(self.model, dynamic=False)  # type: ignore[assignment]
+        self.graphs = Graphs(self._captured, self.device, self.report)
+        self._rate, self._rate_is = torch.zeros((), device=self.device), 0.0
+
+    def _captured(self, batch: Batch, memory: Memory, measure: bool) -> Outcome:
+        """Make one update on one device, without a look at anything that it computes."""
+        share = self._gradient(batch, memory, measure=measure)
+        outcome = self._outcome(share, count(batch, self.task.batch_dim))
+        self.optimizer.step()
+        return outcome
+
+    def _set_rate(self, rate: float) -> None:
+        """Set the learning rate: for graphs in a tensor, which they read."""
+        held: Tensor | float = rate
+        if self.graphs is not None:
+            if rate != self._rate_is:
+                self._rate.fill_(rate)
+                self._rate_is = rate
+            held = self._rate
+        for group in self.optimizer.param_groups:
+            group["lr"] = held
+
     def _attempt(self, batch: Batch, memory: Memory, *, measure: bool) -> _Share | None:
         # The retry comes after this returns: until then the error holds on to what was computed.
         try:
@@ -129,7 +159,7 @@ class Learner:
         for part, state in parts:
             size = count(part, dim)
             with autocast(self.precision, self.device):
-                result = self.task.loss(self.model, part, state)
+                result = self.task.loss(self._forward, part, state)
             weighted = result.mean * (size / total)
             weighted.backward()  # type: ignore[no-untyped-call]
             results.append(result._replace(mean=weighted.detach()))

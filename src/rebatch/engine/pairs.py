@@ -39,6 +39,7 @@ class PairTask(Classifier):
             for name, (premises, hypotheses, labels) in held_out.items()
         }
         self.ranks = ranks
+        self.grain = 8 if device.type == "cuda" else 1
         self.selects_by = f"{next(iter(held_out))}_accuracy"
 
     def batches(self, epoch: int, done: int) -> Iterator[Batch]:
@@ -48,10 +49,15 @@ class PairTask(Classifier):
             loader.load_state_dict(loader.state_dict(updates_done=done))
         for batch, lengths in zip(self.loader, self.lengths, strict=True):
             premises, hypotheses = (
-                sentences[:, : int(words.max())]
+                sentences[:, : self._cut(int(words.max()))]
                 for sentences, words in zip(batch, lengths, strict=False)
             )
             yield Batch((premises, hypotheses), batch[-1])
+
+    def follow(self, plan: Plan) -> None:
+        """Give the batches of a plan that has grown."""
+        for loader in (self.loader, self.lengths):
+            loader.follow(plan)
 
     def plain_batch(self, size: int, seed: int) -> Batch:
         """Return pairs picked by the seed, cut at their longest sentence."""
@@ -59,6 +65,10 @@ class PairTask(Classifier):
         *sentences, labels = self.loader.samples(numbers)
         longest = (int(words.max()) for words in self.lengths.samples(numbers))
         return Batch(tuple(s[:, :end] for s, end in zip(sentences, longest, strict=True)), labels)
+
+    def _cut(self, longest: int) -> int:
+        """Return how many words are read; padding changes nothing, and fewer shapes come back."""
+        return -(-longest // self.grain) * self.grain
 
     def evaluate(
         self, models: Iterable[nn.Module], context: AbstractContextManager[object]

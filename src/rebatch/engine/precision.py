@@ -8,6 +8,9 @@ from torch import Tensor
 from rebatch.errors import InputError, one_of
 
 PRECISIONS = ("fp32", "tf32", "bf16", "fp64")
+ENGINES = ("eager", "graphs", "compiled")
+"""How updates are made: each operation by itself; whole updates as CUDA graphs; or those of a
+model that `torch.compile` has worked over, which takes its time for each batch size."""
 
 
 def choose_device(name: str) -> torch.device:
@@ -25,6 +28,17 @@ def choose_device(name: str) -> torch.device:
     return device
 
 
+def choose_engine(name: str, device: torch.device, ranks: int) -> str:
+    """Return the engine of that name; ``auto`` is eager until graphs are asked for."""
+    one_of("engine", name, ("auto", *ENGINES))
+    if name == "auto":
+        return "eager"
+    if name != "eager" and (device.type != "cuda" or ranks > 1):
+        where = f"{device.type}, {ranks} processes"
+        raise InputError(f"engine must be eager but in one process on a GPU, got {name} on {where}")
+    return name
+
+
 def set_precision(precision: str, device: torch.device) -> None:
     """Let matrix products round to TF32, or keep them in full fp32."""
     one_of("precision", precision, PRECISIONS)
@@ -32,6 +46,8 @@ def set_precision(precision: str, device: torch.device) -> None:
         fast = precision != "fp32"
         torch.backends.cuda.matmul.allow_tf32 = fast
         torch.backends.cudnn.allow_tf32 = fast
+        # The plan comes back to the same few shapes: to try out convolutions once pays.
+        torch.backends.cudnn.benchmark = True
 
 
 def wide(values: Tensor) -> Tensor:

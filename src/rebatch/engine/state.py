@@ -1,14 +1,14 @@
 """Where a run stands: small values that a checkpoint keeps beside the weights."""
 
 import math
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from rebatch.engine.gauges import GradientNoise
-from rebatch.engine.learner import Outcome
+from rebatch.engine.outcome import Outcome
 from rebatch.engine.task import Memory, lower_is_better
 
 
@@ -104,7 +104,7 @@ class Progress:
             name: float(value) if isinstance(value, Tensor) else value
             for name, value in vars(self.tally).items()
         }
-        plain["noise"] = asdict(self.noise)
+        plain["noise"] = self.noise.values()
         return plain
 
     @classmethod

@@ -1,0 +1,155 @@
+"""Updates as CUDA graphs do what updates by themselves do; run with pytest -m gpu."""
+
+import pytest
+import torch
+
+import rebatch
+from rebatch.data import crop_and_flip
+from rebatch.engine.adversarial import Adversarial
+from rebatch.engine.graphs import WARM_UP
+from rebatch.engine.images import ImageTask
+from rebatch.engine.language import LanguageTask
+from rebatch.engine.learner import Learner
+from rebatch.engine.state import Progress
+from rebatch.engine.task import count
+from rebatch.models import CifarResNet, LanguageModel
+
+gpu = pytest.mark.gpu
+GPU = torch.device("cuda")
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+
+@pytest.fixture(autouse=True)
+def _full_precision():
+    """Let nothing but the order of sums differ."""
+    before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    yield
+    torch.use_deterministic_algorithms(False)
+    torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
+
+
+def pictures(engine: str, *, attacked: bool = False, micro: int | None = None) -> Learner:
+    torch.manual_seed(0)
+    images = torch.randint(0, 256, (200, 3, 32, 32), dtype=torch.uint8)
+    labels = torch.randint(0, 10, (200,))
+    plan = rebatch.plan(rebatch.parse("CBS-1-2", base=16), epochs=4, examples=200)
+    task = ImageTask(
+        (images, labels),
+        {"test": (images, labels)},
+        plan,
+        seed=0,
+        device=GPU,
+        augment=crop_and_flip(padding=4),
+        adversarial=Adversarial() if attacked else None,
+    )
+    model = CifarResNet(10, norm_batch_size=16).to(GPU)
+    optimizer = torch.optim.SGD(
+        model.parameters(), lr=1.0, momentum=0.9, nesterov=True, weight_decay=5e-4, fused=True
+    )
+    return Learner(model, optimizer, task, GPU, micro_batch_size=micro, group=16, engine=engine)
+
+
+def text(engine: str, *, dropout: float = 0.0) -> Learner:
+    torch.manual_seed(0)
+    tokens = torch.randint(0, 50, (4000,))
+    plan = rebatch.plan(rebatch.parse("CBS-1-2", base=5), epochs=4, tokens=4000, bptt=10)
+    task = LanguageTask(tokens, {"valid": tokens}, plan, device=GPU, bptt=10)
+    model = LanguageModel(50, 32, dropout=dropout).to(GPU)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0, fused=True)
+    return Learner(model, optimizer, task, GPU, clip=0.25, engine=engine)
+
+
+def losses(learner: Learner, *, measured: int = 7) -> list[float]:
+    """Train four epochs at a falling rate and return what each update tells."""
+    progress, found = Progress(), []
+    torch.manual_seed(1)
+    torch.cuda.manual_seed(1)
+    learner.model.train()
+    for epoch in range(4):
+        for batch in learner.task.batches(epoch, 0):
+            if batch.reset:
+                size = count(batch, learner.task.batch_dim)
+                progress.memory = learner.task.memory(learner.model, size)
+            measure = progress.update % measured == 0
+            rate = 0.1 / (1 + epoch)
+            outcome = learner.update(batch, progress.memory, rate, measure=measure)
+            progress.add(outcome, batch.targets.numel(), learner.clip)
+            found.append(float(outcome.loss))
+    assert progress.noise.scale is None or progress.noise.scale >= 0
+    return found
+
+
+@gpu
+@pytest.mark.parametrize("make", [pictures, text])
+def test_graphs_give_the_loss_curve_of_eager_updates(make):
+    graphs = make("graphs")
+    assert losses(graphs) == pytest.approx(losses(make("eager")), rel=1e-4)
+    assert graphs.graphs is not None
+    assert graphs.graphs.captures >= 2
+
+
+@gpu
+def test_attacked_updates_in_micro_batches_are_the_same_in_graphs():
+    graphs = losses(pictures("graphs", attacked=True, micro=16))
+    assert graphs == pytest.approx(losses(pictures("eager", attacked=True, micro=16)), rel=1e-4)
+
+
+@gpu
+def test_dropout_draws_anew_in_every_replay():
+    learner = text("graphs", dropout=0.5)
+    batch = next(iter(learner.task.batches(0, 0)))
+    learner.model.train()
+    memory = learner.task.memory(learner.model, 5)
+    found = {
+        float(learner.update(batch, memory, 0.0, measure=False).loss) for _ in range(WARM_UP + 5)
+    }
+    assert learner.graphs is not None
+    assert learner.graphs.captures == 1
+    assert len(found) == WARM_UP + 5
+
+
+@gpu
+def test_a_shape_is_captured_once_and_kept_for_the_next_cycle():
+    learner = text("graphs")
+    losses(learner, measured=10**9)
+    assert learner.graphs is not None
+    captured = learner.graphs.captures
+    losses(learner, measured=10**9)
+    assert learner.graphs.captures == captured
+
+
+@gpu
+def test_what_is_carried_on_from_a_graph_goes_into_an_ordinary_update():
+    eager, graphs = text("eager"), text("graphs")
+    found = []
+    for learner in (eager, graphs):
+        progress = Progress()
+        learner.model.train()
+        for batch in learner.task.batches(0, 0):  # the last one is shorter than bptt
+            if batch.reset:
+                progress.memory = learner.task.memory(learner.model, 5)
+            outcome = learner.update(batch, progress.memory, 0.1, measure=False)
+            progress.add(outcome, batch.targets.numel(), learner.clip)
+        assert progress.memory is not None
+        found.append(progress.memory[0])
+    assert torch.allclose(*found, rtol=1e-4, atol=1e-6)
+
+
+@gpu
+def test_an_update_that_reads_from_the_device_goes_on_without_a_graph():
+    learner = text("graphs")
+    task, plain = learner.task, learner.task.loss
+
+    def curious(model, batch, memory):
+        found = plain(model, batch, memory)
+        assert float(found.mean.detach()) > 0
+        return found
+
+    task.loss = curious
+    reference = text("eager")
+    assert losses(learner) == pytest.approx(losses(reference), rel=1e-4)
+    assert learner.graphs is not None
+    assert learner.graphs.captures == 0
+    assert any("no CUDA graph" in note for note in learner.pop_reports())
