@@ -178,3 +178,25 @@ def test_a_state_that_is_no_state_is_refused():
     message = "state must be one that state_dict gave, got None"
     with pytest.raises(rebatch.InputError, match=message):
         PlannedBatchSampler(cycle()).load_state_dict(None)
+
+
+def test_a_feed_follows_a_plan_that_grows():
+    plan = rebatch.plan(rebatch.constant(40), epochs=1, examples=100)
+    sampler = PlannedBatchSampler(plan, 3)
+    first = list(sampler)
+    grown = plan.extend(plan.next_row(50, epochs=2))
+    sampler.follow(grown)
+    assert list(sampler) == first
+    sampler.set_epoch(2)
+    assert [len(batch) for batch in sampler] == [50, 50]
+    assert sorted(chain(*sampler)) == list(range(100))
+    assert sampler.state_dict(updates_done=1)["plan"] == grown.fingerprint
+
+
+def test_a_feed_refuses_a_plan_that_is_not_its_own_grown():
+    plan = rebatch.plan(rebatch.constant(40), epochs=1, examples=100)
+    sampler = PlannedBatchSampler(plan)
+    with pytest.raises(
+        rebatch.InputError, match=r"^plan must go on from <Plan of BL from 40: .*>, got <Pl"
+    ):
+        sampler.follow(cycle())

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from rebatch._plan import Plan, Portion
@@ -40,6 +41,13 @@ class Feed:
         self._starts = 0
         if epoch != self.epoch:
             self.epoch, self._first, self._drawn = epoch, 0, 0
+
+    def follow(self, plan: Plan) -> None:
+        """Go on with a plan that has grown: what was planned until now stays as it is."""
+        until_now = replace(plan, rows=plan.rows[: len(self.plan.rows)])
+        if until_now.fingerprint != self.plan.fingerprint:
+            raise InputError(f"plan must go on from {self.plan}, got {plan}")
+        self.plan = plan
 
     def state_dict(self, updates_done: int | None = None) -> dict[str, Any]:
         """Return the position as small JSON-ready values.

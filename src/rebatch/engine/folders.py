@@ -81,6 +81,10 @@ class FolderTask(Classifier):
         images, labels = batch.inputs[0][: stop - start], batch.targets[: stop - start]
         return Batch((images,), labels, first=start, total=total)
 
+    def follow(self, plan: Plan) -> None:
+        """Give the batches of a plan that has grown."""
+        self.sampler.follow(plan)
+
     def plain_batch(self, size: int, seed: int) -> Batch:
         """Return training images cut in their centre, picked by the seed."""
         numbers = picked(len(self.train), size, seed).tolist()

@@ -40,10 +40,12 @@ class ImageTask:
         squared_error: bool = False,
         dtype: torch.dtype = torch.float32,
         ranks: Ranks = ALONE,
+        epochs: float | None = None,
     ) -> None:
         """Put everything on the device.
 
-        ``squared_error`` is the loss of the softmax against one-hot labels.
+        ``squared_error`` is the loss of the softmax against one-hot labels; ``epochs`` the length
+        of training, where the plan is still to grow.
         """
         self.dtype, self.ranks = dtype, ranks
         tensors = tuple(tensor.to(device) for tensor in train)
@@ -53,7 +55,7 @@ class ImageTask:
             for name, (images, labels) in held_out.items()
         }
         self.selects_by = f"{next(iter(held_out))}_accuracy"
-        self.plan, self.peak = plan, peak
+        self.epochs, self.peak = epochs or plan.epochs, peak
         self.normalize = None if normalize is None else normalize.to(device)
         self.adversarial, self.squared_error = adversarial, squared_error
         self._layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
@@ -61,15 +63,19 @@ class ImageTask:
     def batches(self, epoch: int, done: int) -> Iterator[Batch]:
         """Yield the batches of an epoch after the first ``done``."""
         attack = self.adversarial
-        attacked = attack is not None and attack.is_on(epoch, self.plan.epochs)
+        attacked = attack is not None and attack.is_on(epoch, self.epochs)
         self.loader.set_epoch(epoch)
         self.loader.load_state_dict(self.loader.state_dict(updates_done=done))
         for images, labels in self.loader:
             yield Batch((images,), labels, attacked=attacked)
 
+    def follow(self, plan: Plan) -> None:
+        """Give the batches of a plan that has grown."""
+        self.loader.follow(plan)
+
     def plain_batch(self, size: int, seed: int) -> Batch:
         """Return training images as they are, picked by the seed."""
-        numbers = picked(self.plan.examples, size, seed)
+        numbers = picked(self.loader.plan.examples, size, seed)
         images, labels = self.loader.samples(numbers)
         return Batch((images,), labels)
 

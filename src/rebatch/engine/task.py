@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
+from rebatch import Plan
 from rebatch.engine.ranks import Ranks
 
 Memory = tuple[Tensor, ...] | None
@@ -50,6 +51,10 @@ class Task(Protocol):
 
     def batches(self, epoch: int, done: int) -> Iterator[Batch]:
         """Yield the batches of an epoch, from the update after the ``done`` first ones on."""
+        ...
+
+    def follow(self, plan: Plan) -> None:
+        """Give the batches of a plan that has grown from the one so far."""
         ...
 
     def plain_batch(self, size: int, seed: int) -> Batch:
