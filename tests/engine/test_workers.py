@@ -34,6 +34,10 @@ def complain():
     raise RunError("n01/7.JPEG is not an image: it is empty")
 
 
+def hang():
+    time.sleep(60)
+
+
 def stumble():
     raise KeyError("x")
 
@@ -54,6 +58,13 @@ def test_what_a_worker_raises_is_one_line_at_once(fault, reason):
     assert str(said).startswith(f"a data worker failed: {reason}")
     assert "\n" not in str(said)
     assert time.monotonic() - began < 60
+
+
+def test_a_worker_that_hangs_is_a_fault_after_a_while():
+    with pytest.raises(RuntimeError) as caught:
+        list(DataLoader(Bad(hang), batch_size=2, num_workers=1, timeout=0.3))
+    said = worker_fault(caught.value)
+    assert str(said) == "a data worker failed: DataLoader timed out after 0.3 seconds"
 
 
 def test_a_connection_to_a_worker_that_breaks_is_the_workers_fault():

@@ -32,8 +32,11 @@ def test_it_agrees_with_what_the_run_found_itself(train, data_root, tmp_path):
 def test_the_last_ones_may_be_asked_for(folder, data_root):
     figures = ensemble(folder, last=2, device="cpu", data_root=data_root)
     assert list(figures["each"]) == ["cycle-001", "cycle-002"]
-    every = ensemble(folder, last=99, device="cpu", data_root=data_root)
-    assert len(every["each"]) == 3
+
+
+def test_more_than_there_are_cannot_be_asked_for(folder, data_root):
+    with pytest.raises(InputError, match="last must be at most 3, as many as there are, got 4"):
+        ensemble(folder, last=4, device="cpu", data_root=data_root)
 
 
 def test_statistics_of_batch_norm_may_be_taken_anew(train, data_root, tmp_path):

@@ -32,6 +32,7 @@ class FolderTask(Classifier):
         device: torch.device,
         normalize: nn.Module | None = None,
         workers: int | None = None,
+        patience: float = 600.0,
         dtype: torch.dtype = torch.float32,
         ranks: Ranks = ALONE,
         group: int = 1,
@@ -39,6 +40,7 @@ class FolderTask(Classifier):
         """Make a loader for training that follows the plan, and plain ones for judging.
 
         ``workers`` is the number of processes that decode: by default one a processor, up to 16.
+        One that gives nothing for ``patience`` seconds, because its disk hangs, say, is a fault.
         """
         pinned = device.type == "cuda"
         workers = min(16, len(os.sched_getaffinity(0))) if workers is None else workers
@@ -49,6 +51,7 @@ class FolderTask(Classifier):
         # from, or a run that starts in the midst of an epoch would draw other numbers after it.
         made_with: dict[str, Any] = {"num_workers": workers, "pin_memory": pinned}
         made_with["generator"] = torch.Generator()
+        made_with["timeout"] = patience if workers else 0
         self.loader = DataLoader(train, batch_sampler=parts, **made_with)
         self.held_out = {
             name: DataLoader(_own(data, ranks), batch_size=256, **made_with)

@@ -6,12 +6,12 @@ from contextlib import suppress
 
 from rebatch.errors import RunError
 
-_WORD = "DataLoader worker"
+_WORDS = ("DataLoader worker", "DataLoader timed out")
 _EXCHANGE = ("multiprocessing/connection.py", "multiprocessing/resource_sharer.py")
 
 
 def worker_fault(error: BaseException) -> RunError | None:
-    """Return what to say of an error that comes from a data worker, which died or raised.
+    """Return what to say of an error that comes from a data worker, which died, raised or hangs.
 
     A dead worker is told by a signal, so that its error can come up in any line of the loop, or by
     a connection that breaks; what a worker raised carries its whole traceback.  The signal is not
@@ -24,7 +24,7 @@ def worker_fault(error: BaseException) -> RunError | None:
     if isinstance(error, OSError | EOFError) and _is_exchange(error):
         return RunError(f"a data worker failed: it is gone ({type(error).__name__})")
     lines = str(error).strip().splitlines()
-    if not any(_WORD in line for line in lines):
+    if not any(word in line for line in lines for word in _WORDS):
         return None
     reason = lines[-1].strip().removeprefix("rebatch.errors.RunError: ")
     return RunError(f"a data worker failed: {reason}")

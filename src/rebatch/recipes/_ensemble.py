@@ -29,6 +29,8 @@ def ensemble(
     paths = list_snapshots(folder.snapshots, last=last)
     if not paths:
         raise InputError(f"run must have snapshots, got none in {folder.snapshots}")
+    if last is not None and last > len(paths):
+        raise InputError(f"last must be at most {len(paths)}, as many as there are, got {last}")
     built = build(made, seed=seed, device=choose_device(device), data_root=data_root)
     learner = built.learner
     context = autocast(learner.precision, learner.device)
