@@ -19,6 +19,10 @@ from rebatch.errors import RunError
 from rebatch.records import LineLog
 
 
+class NotFinite(RunError):
+    """The loss, its gradient, a weight or a figure is no longer a number."""
+
+
 def train(job: Job, *, resume: bool = False) -> Progress:
     """Train to the end of the plan; with ``resume`` from the last checkpoint on."""
     ranks = job.learner.ranks
@@ -158,11 +162,11 @@ class _Training:
         if weights and not self.job.learner.is_finite():
             raise self._not_finite("a weight")
 
-    def _not_finite(self, what: str) -> RunError:
+    def _not_finite(self, what: str) -> NotFinite:
         at = f"epoch {self.progress.epoch}, update {self.progress.update - 1}"
         kept = "; the last checkpoint is kept" if self.job.folder.checkpoint.exists() else ""
         advice = "lower the learning rate or clip the gradient"
-        return RunError(f"{what} is no longer a finite number at {at}: {advice}{kept}")
+        return NotFinite(f"{what} is no longer a finite number at {at}: {advice}{kept}")
 
     def _look_at_clock(self) -> None:
         self.progress.seconds = time.monotonic() - self.started
