@@ -10,15 +10,16 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "rebatch"
 FILES = sorted(SOURCE.rglob("*.py"))
 
-PURE = {"errors", "_call", "policies", "schedules", "rates", "noise"}
+PURE = {"errors", "_call", "_growth", "policies", "schedules", "rates", "noise"}
 PLAN = {"_amount", "_run", "_rows", "_table", "_plan", "_update_times", "scaling"}
 BASIS = {"rebatch", *PURE, *PLAN}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "_call": {"errors"},
+    "_growth": {"errors"},
     "noise": {"errors"},
-    "policies": {"errors", "_call"},
-    "schedules": {"errors", "_call", "policies"},
+    "policies": {"errors", "_call", "_growth"},
+    "schedules": {"errors", "_call", "_growth", "policies"},
     "rates": {"errors", "_call", "schedules"},
     "_amount": PURE,
     "_run": {"_amount", *PURE},

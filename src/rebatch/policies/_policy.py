@@ -29,7 +29,7 @@ class Seen(NamedTuple):
     eigenvalue: float | None = None
     """The top Hessian eigenvalue at the row's end, where the policy asks for it."""
     validation: float | None = None
-    """The selecting metric at the row's end, of validation data; never of test data."""
+    """Mean loss on validation data at the row's end, so lower is better; never of test data."""
 
 
 class Outlook(NamedTuple):

@@ -3,8 +3,8 @@
 import math
 from dataclasses import KW_ONLY, dataclass
 
+from rebatch._growth import check_growth, grown
 from rebatch.errors import LARGEST, positive_int, positive_number
-from rebatch.schedules._growth import check_growth, grown
 from rebatch.schedules._schedule import Clock, Smooth
 
 

@@ -4,8 +4,8 @@ import math
 from bisect import bisect_right
 from dataclasses import KW_ONLY, dataclass
 
+from rebatch._growth import check_growth, grown
 from rebatch.errors import positive_int, rising
-from rebatch.schedules._growth import check_growth, grown
 from rebatch.schedules._schedule import Clock, Schedule, Stair
 
 

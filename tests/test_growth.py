@@ -1,6 +1,6 @@
 import pytest
 
-from rebatch.schedules._growth import grown
+from rebatch._growth import grown
 
 
 @pytest.mark.parametrize(
