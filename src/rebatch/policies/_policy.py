@@ -29,7 +29,8 @@ class Seen(NamedTuple):
     eigenvalue: float | None = None
     """The top Hessian eigenvalue at the row's end, where the policy asks for it."""
     validation: float | None = None
-    """Mean loss on validation data at the row's end, so lower is better; never of test data."""
+    """The selecting figure at the row's end, of validation data and never of test data, put so
+    that lower is better: a perplexity, or the error in per cent where accuracy selects."""
 
 
 class Outlook(NamedTuple):
