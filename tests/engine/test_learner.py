@@ -140,8 +140,24 @@ def test_noise_is_sampled_where_there_are_two_micro_batches(pictures):
     noise = learner.update(batch, None, 0.1, measure=True).noise
     assert (noise.small_size, noise.big_size) == (10, 20)
     assert noise.small_norm > noise.big_norm > 0
-    one, batch = image_learner(pictures, normed(None), group=20)
-    assert one.update(batch, None, 0.1, measure=True).noise is None
+
+
+def test_to_measure_a_single_group_of_batch_norm_changes_nothing(pictures):
+    ends = []
+    for measure in (False, True):
+        learner, batch = image_learner(pictures, normed(None), group=20)
+        outcome = learner.update(batch, None, 0.1, measure=measure)
+        ends.append(learner.model.state_dict())
+    assert outcome.noise is not None
+    assert (outcome.noise.small_size, outcome.noise.big_size) == (10, 20)
+    assert outcome.noise.small_norm > outcome.noise.big_norm > 0
+    assert all(torch.equal(value, ends[1][name]) for name, value in ends[0].items())
+
+
+def test_a_single_sample_has_no_noise_to_measure(pictures):
+    learner, batch = image_learner(pictures, plain())
+    one = batch._replace(inputs=(batch.inputs[0][:1],), targets=batch.targets[:1])
+    assert learner.update(one, None, 0.1, measure=True).noise is None
 
 
 def test_frozen_parameters_stay_and_do_not_count(pictures):

@@ -7,13 +7,13 @@ import torch
 from torch import Tensor, nn
 
 from rebatch.engine.exchange import Exchange
-from rebatch.engine.gauges import MicroGradients, sample_of_ranks, squared_norm
+from rebatch.engine.gauges import MicroGradients, NoiseSample, sample_of_ranks, squared_norm
 from rebatch.engine.graphs import Graphs
 from rebatch.engine.outcome import Outcome
 from rebatch.engine.precision import autocast, choose_engine
 from rebatch.engine.ranks import ALONE, Ranks
 from rebatch.engine.spare import Spare
-from rebatch.engine.task import Batch, Memory, Task, count, joined, own_part, split, whole
+from rebatch.engine.task import Batch, Loss, Memory, Task, count, joined, own_part, split, whole
 from rebatch.errors import RunError
 
 
@@ -24,6 +24,8 @@ class _Share(NamedTuple):
     correct: Tensor | None
     memory: Memory
     apart: MicroGradients | None
+    noise: NoiseSample | None
+    """Where it was sampled beside the update."""
 
 
 @dataclass
@@ -124,6 +126,8 @@ class Learner:
 
     def _captured(self, batch: Batch, memory: Memory, measure: bool) -> Outcome:
         """Make one update on one device, without a look at anything that it computes."""
+        if measure:
+            self._spare.keep_buffers()
         share = self._gradient(batch, memory, measure=measure)
         outcome = self._outcome(share, count(batch, self.task.batch_dim))
         self.optimizer.step()
@@ -156,13 +160,10 @@ class Learner:
         apart = MicroGradients(self.model) if measure and several else None
         results = []
         self.optimizer.zero_grad(set_to_none=True)
+        noise = self._noise_of_halves(*parts[0]) if measure and not several else None
         for part, state in parts:
             size = count(part, dim)
-            with autocast(self.precision, self.device):
-                result = self.task.loss(self._forward, part, state)
-            weighted = result.mean * (size / total)
-            weighted.backward()  # type: ignore[no-untyped-call]
-            results.append(result._replace(mean=weighted.detach()))
+            results.append(self._learn(part, state, size / total))
             if apart:
                 apart.take(size, size / total)
         if apart:
@@ -173,18 +174,48 @@ class Learner:
             _added(corrects) if corrects else None,
             joined([result.memory for result in results]) if results else memory,
             apart,
+            noise,
         )
+
+    def _learn(self, part: Batch, memory: Memory, share: float) -> Loss:
+        """Add the gradient of a micro-batch that is ``share`` of its update."""
+        with autocast(self.precision, self.device):
+            result = self.task.loss(self._forward, part, memory)
+        weighted = result.mean * share
+        weighted.backward()  # type: ignore[no-untyped-call]
+        return result._replace(mean=weighted.detach())
+
+    def _noise_of_halves(self, batch: Batch, memory: Memory) -> NoiseSample | None:
+        """Sample the noise of an update that cannot be cut: a single group of batch norm.
+
+        Its halves, each with statistics of its own, are looked at and forgotten, so that to
+        measure does not change what is learnt.
+        """
+        dim = self.task.batch_dim
+        total = count(batch, dim)
+        if total < 2:
+            return None
+        halves = MicroGradients(self.model)
+        for half, state in split(batch, memory, dim, -(-total // 2)):
+            share = count(half, dim) / total
+            self._learn(half, state, share)
+            halves.take(count(half, dim), share)
+        halves.put_back()
+        sample = halves.sample(self._norm())
+        self.optimizer.zero_grad(set_to_none=True)
+        self._spare.restore_buffers()
+        return sample
 
     def _outcome(self, share: _Share, total: int) -> Outcome:
         """Return the outcome of the whole update, its gradient in place and clipped."""
-        loss, correct, memory, apart = share
+        loss, correct, memory, apart, noise = share
         if self.ranks.size == 1:
             norm = self._clipped_norm()
-            return Outcome(loss, correct, norm, memory, apart.sample(norm) if apart else None)
+            return Outcome(loss, correct, norm, memory, apart.sample(norm) if apart else noise)
         sums = [loss, 0.0 if correct is None else correct, *(apart.sums() if apart else [])]
-        loss, correct, *noise = self._exchange.add(sums, total)
+        loss, correct, *norms = self._exchange.add(sums, total)
         norm = self._clipped_norm()
-        sample = sample_of_ranks(torch.stack(noise), total, norm) if noise else None
+        sample = sample_of_ranks(torch.stack(norms), total, norm) if norms else None
         return Outcome(loss, correct, norm, memory, sample)
 
     def _zero(self) -> Tensor:
@@ -212,6 +243,9 @@ class Learner:
         """Clip the gradient and return the norm it had before."""
         if self.clip is not None:
             return nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
+        return self._norm()
+
+    def _norm(self) -> Tensor:
         own = [p.grad for p in self.model.parameters() if p.grad is not None]
         return squared_norm(own).sqrt()
 

@@ -18,21 +18,29 @@ class Spare:
 
     def keep(self) -> None:
         """Copy the state as it is now."""
+        self.keep_buffers()
+        on_gpu = self._device.type == "cuda"
+        self._random = torch.cuda.get_rng_state(self._device) if on_gpu else torch.get_rng_state()
+
+    def keep_buffers(self) -> None:
+        """Copy the buffers alone."""
         if self._copies is None:
             self._copies = [(own, [b.clone() for b in own]) for own in _by_type(self._model)]
         for own, copies in self._copies:
             torch._foreach_copy_(copies, own)
-        on_gpu = self._device.type == "cuda"
-        self._random = torch.cuda.get_rng_state(self._device) if on_gpu else torch.get_rng_state()
 
     def restore(self) -> None:
         """Go back to the copy."""
-        for own, copies in self._copies or []:
-            torch._foreach_copy_(own, copies)
+        self.restore_buffers()
         if self._device.type == "cuda":
             torch.cuda.set_rng_state(self._random, self._device)
         else:
             torch.set_rng_state(self._random)
+
+    def restore_buffers(self) -> None:
+        """Go back to the copy of the buffers alone."""
+        for own, copies in self._copies or []:
+            torch._foreach_copy_(own, copies)
 
 
 def _by_type(model: nn.Module) -> list[list[Tensor]]:
