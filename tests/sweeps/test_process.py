@@ -20,7 +20,8 @@ def test_a_run_is_a_command_that_resumes():
     line = arguments(run, Path("out/x"), Options("cuda:1", Path("data"), 5.0))
     assert " ".join(line) == (
         "train l1-ptb --schedule CBS-10 --seed 1 --out out/x --resume --device cuda:1 "
-        "--checkpoint-every 5.0 --variant equal-noise --data data --set epochs=2 --set hidden=8"
+        "--checkpoint-every 5.0 --engine auto --variant equal-noise --data data "
+        "--set epochs=2 --set hidden=8"
     )
 
 

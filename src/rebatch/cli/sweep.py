@@ -76,6 +76,7 @@ def make(runs: "list[Identity]", arguments: argparse.Namespace) -> None:
         arguments.device,
         arguments.data,
         seconds("checkpoint-every", arguments.checkpoint_every),
+        arguments.engine,
     )
     jobs = None if arguments.jobs == "auto" else whole("jobs", arguments.jobs, at_least=1)
     if where == "local":

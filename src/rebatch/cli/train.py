@@ -62,6 +62,13 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FIELD=VALUE",
         help="change a field of the recipe (again for more)",
     )
+    parser.add_argument(
+        "--engine",
+        default="auto",
+        metavar="HOW",
+        help="eager, or on a GPU: graphs (whole updates as CUDA graphs), compiled (graphs of a "
+        "model that torch.compile made, at half a minute for each batch size)",
+    )
     parser.add_argument("--checkpoint-every", default="60", metavar="SECONDS", help="default: 60")
 
 
@@ -116,6 +123,7 @@ def run_train(arguments: argparse.Namespace) -> None:
             seed=seed,
             out=arguments.out,
             device=arguments.device,
+            engine=arguments.engine,
             data_root=arguments.data,
             overrides=arguments.settings,
             resume=arguments.resume,

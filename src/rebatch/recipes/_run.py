@@ -42,6 +42,7 @@ def run(
     seed: int,
     out: Path,
     device: str = "auto",
+    engine: str = "auto",
     data_root: Path | None = None,
     overrides: Sequence[str] = (),
     resume: bool = False,
@@ -63,10 +64,13 @@ def run(
         if done is not None:
             return done
         built = ranks.all_do(
-            lambda: build(case, seed=seed, device=chosen, data_root=data_root, ranks=ranks)
+            lambda: build(
+                case, seed=seed, device=chosen, data_root=data_root, ranks=ranks, engine=engine
+            )
         )
         ranks.demand_same({"data": built.plan.fingerprint})
-        start = {**described, **versions(chosen, ranks), "status": RUNNING}
+        made_with = {**versions(chosen, ranks), "engine": built.learner.engine}
+        start = {**described, **made_with, "status": RUNNING}
         ranks.first_does(lambda: write_json(folder.run, start))
         job = Job(
             built.learner,

@@ -46,6 +46,7 @@ class Options:
     device: str = "auto"
     data: Path | None = None
     checkpoint_every: float = 60.0
+    engine: str = "auto"
 
 
 class Worker(Protocol):
@@ -70,6 +71,7 @@ def arguments(identity: Identity, out: Path, options: Options) -> list[str]:
     line = ["train", identity.recipe, "--schedule", identity.schedule]
     line += ["--seed", str(identity.seed), "--out", str(out), "--resume"]
     line += ["--device", options.device, "--checkpoint-every", str(options.checkpoint_every)]
+    line += ["--engine", options.engine]
     line += [] if identity.variant is None else ["--variant", identity.variant]
     line += [] if options.data is None else ["--data", str(options.data)]
     return line + [part for change in identity.overrides for part in ("--set", change)]
