@@ -11,12 +11,14 @@ from rebatch.cli.reproduce import cells_of
 from rebatch.recipes import case, find, override
 from rebatch.recipes._run import run
 from rebatch.records import RunFolder, write_json
+from rebatch.report._controls import controls
 from rebatch.report._published import published
+from rebatch.sweeps import Identity
 
 TABLES = {
     "language": (40, 3_612_453),
     "overfit-language": (16, 1_291_519),
-    "ensemble-language": (8, 773_038),
+    "ensemble-language": (12, 773_038),
     "inference": (10, 870_324),
     "cifar10": (15, 582_640),
     "cifar10-overfit": (2, 176_280),
@@ -46,6 +48,28 @@ def test_the_dry_run_lists_exactly_the_papers_cells(table, capsys, tmp_path):
     assert f" {updates:,} updates, time unknown on " in last
 
 
+def test_one_run_gives_the_single_figure_of_a_baseline_and_its_ensemble(capsys, tmp_path):
+    lines, last = dry_run(capsys, tmp_path, "ensemble-language", "--seeds", "0,1")
+    assert [words[:4] for words in lines if words[0] == "l1-ptb"] == [
+        ["l1-ptb", "BL", "snapshots-as-CBS-5", "final"],
+        ["l1-ptb", "BL", "snapshots-as-CBS-5", "ensemble"],
+        ["l1-ptb", "CBS-10-A", "step-snapshots", "ensemble"],
+    ]
+    assert last.startswith("12 cells, 16 runs with 2 seeds, 1,546,076 updates, ")
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_ensemble_is_filled_by_a_run_that_has_snapshots(table):
+    cells = [cell for cell in published() if cell.table == table]
+    for cell in [*cells, *controls(table)]:
+        asked = Identity(cell.recipe, cell.schedule, 0, cell.variant)
+        assert asked.plan.updates > 0
+        if cell.part == "ensemble":
+            recipe = asked.case.recipe
+            at_steps = recipe.snapshot_at == "step-end"
+            assert recipe.snapshot_epochs or asked.plan.cycle_ends or at_steps
+
+
 def test_every_table_of_the_paper_has_a_name():
     assert {cell.table for cell in published()} == set(TABLES)
 
@@ -68,7 +92,7 @@ def test_the_figures_are_ten_curves(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("table", "more"),
     [
-        *[("language", 16), ("cifar10", 12), ("initialization", 2), ("ensemble-language", 1)],
+        *[("language", 16), ("cifar10", 9), ("initialization", 2), ("ensemble-language", 1)],
         *[("ensemble-cifar10", 1), ("imagenet-ensemble", 1)],
     ],
 )
@@ -114,7 +138,8 @@ def test_wrong_input_is_one_line(arguments, complaint, capsys):
 
 
 def test_cells_keep_the_part_they_are_about():
-    assert {cell.part for cell in cells_of("ensemble-language")} == {"ensemble"}
+    parts = [cell.part for cell in cells_of("ensemble-language")]
+    assert parts == ["final"] * 4 + ["ensemble"] * 8
     assert {cell.part for cell in cells_of("language")} == {"final"}
 
 

@@ -118,7 +118,22 @@ def test_names_from_records_cannot_write_html(tmp_path):
 
 
 def test_runs_of_several_recipes_have_a_heading_each(tmp_path):
-    for recipe in ("l1-ptb", "l2-ptb"):
+    for recipe in ("digits", "e1-sick"):
         write_run(tmp_path / recipe, "BL", 0, 80.0, recipe=recipe)
     page = results_page(tmp_path)
     assert page.count("<h2 ") == 2
+
+
+def test_the_paper_tables_that_were_begun_are_shown_and_the_others_named(runs):
+    page = results_page(runs)
+    assert page.count('<h2 id="language-models-test-perplexity">') == 1
+    assert page.count("<h2 ") == 2  # and the recipe's own
+    assert "Nothing was run yet of: Natural-language inference" in page
+    for text in ("not run", "control: equal-noise", "control: BL, base-batch", "l2-wikitext2"):
+        assert text in page
+
+
+def test_a_difference_that_stands_out_says_why(runs):
+    write_run(runs, "CBS-5", 0, 82.0)  # the paper has 80.78
+    page = results_page(runs)
+    assert 'title="one seed: more than 1.00, a rule of thumb">+1.22<' in page

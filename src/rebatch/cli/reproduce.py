@@ -71,21 +71,18 @@ def run_reproduce(arguments: argparse.Namespace) -> None:
 
 def cells_of(table: str, *, controls: bool = False) -> "list[PaperCell]":
     """Return the cells of a table in the paper's order, then its controls if asked for."""
-    from rebatch.report._published import published
-    from rebatch.sweeps._paper import CONTROLS, PaperCell
+    from rebatch.report._controls import controls as controls_of
+    from rebatch.report._published import published, tables
     from rebatch.sweeps._paper import FIGURES as curves
+    from rebatch.sweeps._paper import PaperCell
 
-    tables = tuple(dict.fromkeys(cell.table for cell in published()))
-    one_of("table", table, (*tables, FIGURES))
-    cells = [
-        PaperCell(cell.recipe, cell.schedule, cell.variant, cell.part)
-        for cell in published()
-        if cell.table == table
-    ]
-    beside = CONTROLS.get(table, ()) if controls else ()
+    one_of("table", table, (*tables(), FIGURES))
+    beside = controls_of(table) if controls else []
     if controls and not beside:
         raise InputError(f"controls must be asked for with a table that has some, got {table}")
-    return [*(cells or curves), *beside]
+    wanted = [*(cell for cell in published() if cell.table == table), *beside]
+    cells = [PaperCell(cell.recipe, cell.schedule, cell.variant, cell.part) for cell in wanted]
+    return cells or list(curves)
 
 
 def runs_of(
@@ -115,8 +112,7 @@ def _print_dry_run(
     device = device_name(arguments.device)
     folders = [out] if arguments.rates is None else [out, arguments.rates]
     rates = read_rates(folders, device)
-    once = runs[: len(runs) // seeds]
-    print("\n".join(_lines(cells, once, rates)))
+    print("\n".join(_lines(cells, runs, rates)))
     updates = sum(run.plan.updates for run in runs)
     print(
         f"{_count(len(cells), 'cell')}, {_count(len(runs), 'run')} with {_count(seeds, 'seed')}, "
@@ -126,7 +122,8 @@ def _print_dry_run(
 
 def _lines(cells: "Sequence[PaperCell]", runs: "Sequence[Identity]", rates: "Rates") -> list[str]:
     rows = [("recipe", "schedule", "variant", "figure", "updates", "time")]
-    for cell, run in zip(cells, runs, strict=True):
+    for cell in cells:
+        run = next(run for run in runs if _is_run_of(run, cell))
         updates = f"{run.plan.updates:,}"
         time = _time(rates.estimate(run))
         rows.append((run.recipe, run.schedule, run.variant or "", cell.part, updates, time))
@@ -138,6 +135,12 @@ def _lines(cells: "Sequence[PaperCell]", runs: "Sequence[Identity]", rates: "Rat
         ).rstrip()
         for row in rows
     ]
+
+
+def _is_run_of(run: "Identity", cell: "PaperCell") -> bool:
+    """Say whether a run gives a cell its figure; one run may give two."""
+    named = (run.recipe, run.schedule, run.variant)
+    return named == (cell.recipe, cell.schedule, cell.variant)
 
 
 def _count(number: int, noun: str) -> str:

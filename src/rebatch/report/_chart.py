@@ -1,6 +1,7 @@
 """A chart: what is drawn, as values.  `rebatch.report.page` turns it into an interactive figure."""
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -44,6 +45,25 @@ class Series:
         if any(after < before for before, after in pairwise(self.x)):
             raise InputError(f"x of {self.name!r} must not fall, got an x below the one before")
 
+    def at(self, x: float) -> float | None:
+        """Return the height of the curve at ``x``, between two points on the line; or nothing.
+
+        >>> Series(name="a", x=[0, 2], y=[1, 5]).at(1)
+        3.0
+        """
+        after = bisect_right(self.x, x)
+        before = after - 1
+        if before < 0 or (after == len(self.x) and self.x[-1] != x):
+            return None
+        low, high = self.y[before], self.y[min(after, len(self.x) - 1)]
+        if self.step or self.x[before] == x or low is None or high is None:
+            return low
+        return low + (high - low) * (x - self.x[before]) / (self.x[after] - self.x[before])
+
+
+FEW_MARKS = 12
+"""More lines than this are drawn as short ones along the axis, so as not to hide the curves."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
@@ -53,6 +73,10 @@ class Mark:
     label: str = ""
     series: str | None = None
     """The name of the series whose colour it takes and with which it hides."""
+    note: str = ""
+    """What the pointer is told there, instead of the label."""
+    on_curve: bool = False
+    """Stand on the curve of its series as a ring, if it has a label, instead of as a line."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +121,11 @@ class Chart:
     def smallest(self) -> float | None:
         """The smallest value with a place on the vertical axis, if there is one."""
         return min(self._heights(), default=None)
+
+    @property
+    def has_few_lines(self) -> bool:
+        """Whether the marks that are lines can be drawn over the whole height."""
+        return sum(not mark.on_curve for mark in self.marks) <= FEW_MARKS
 
     def _heights(self, start: float = -math.inf) -> list[float]:
         columns = ((s.x, ys) for s in self.series for ys in (s.y, s.low, s.high) if ys is not None)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import asdict
 from html import escape
 from typing import Any
 
@@ -13,6 +14,7 @@ from rebatch.report._values import Value, csv_link, csv_text, json_block
 
 MOST_ROWS = 200
 """A longer table of a chart's data shows every so-manieth row; its CSV has them all."""
+_LINE = '<path class="mark" d="M6 0V16"/>'
 _HINT = "Arrow keys read the values, + and − zoom, 0 shows all."
 
 
@@ -49,15 +51,15 @@ def _legend(chart: Chart) -> Iterator[str]:
             f'<path class="curve {style(index)}" d="M0 6H28"/>{point(index, 14, 6)}</svg>'
             f"<span>{escape(series.name)}</span></button>"
         )
-    for label in dict.fromkeys(mark.label for mark in chart.marks if mark.label):
+    for label, on_curve in dict.fromkeys((m.label, m.on_curve) for m in chart.marks if m.label):
+        sign = '<circle class="ring" cx="6" cy="8" r="4.5"/>' if on_curve else _LINE
         yield (
-            '<span class="key"><svg viewBox="0 0 8 16" width="8" height="16" aria-hidden="true">'
-            f'<path class="mark" d="M4 0V16"/></svg><span>{escape(label)}</span></span>'
+            '<span class="key"><svg viewBox="0 0 12 16" width="12" height="16" aria-hidden="true">'
+            f"{sign}</svg><span>{escape(label)}</span></span>"
         )
 
 
 def _data(chart: Chart) -> dict[str, Any]:
-    marks = [{"at": m.at, "label": m.label, "series": m.series} for m in chart.marks]
     return {
         "title": chart.title,
         "description": chart.describe(),
@@ -69,7 +71,8 @@ def _data(chart: Chart) -> dict[str, Any]:
         "xRange": chart.ranges[0],
         "yRange": chart.ranges[1] if chart.fixed else None,
         "series": [_series(series) for series in chart.series],
-        "marks": marks,
+        "marks": [asdict(mark) for mark in chart.marks],
+        "fewLines": chart.has_few_lines,
     }
 
 

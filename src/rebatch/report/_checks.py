@@ -9,6 +9,7 @@ from rebatch.errors import LARGEST, RunError, shown
 HUGE = 1e100
 """A figure beyond it says nothing, and its square could not be told."""
 _PLACES = {"epoch": 0, "update": 0, "cycle": 0, "batch_size": 1}
+_DECIDED = {"update": 0, "batch_size": 1, "next_batch_size": 1}
 
 
 def figure(value: object) -> float | None:
@@ -52,11 +53,31 @@ def _judged(result: Mapping[str, Any]) -> dict[str, bool]:
 
 def checked_epoch(path: Path, line: dict[str, Any]) -> dict[str, Any]:
     """Return the record of an epoch with its place as whole numbers and its figures as figures."""
-    for name, least in _PLACES.items():
+    _check_counts(path, line, _PLACES, "an epoch")
+    return {name: value if name in _PLACES else figure(value) for name, value in line.items()}
+
+
+def checked_decision(path: Path, line: dict[str, Any]) -> dict[str, Any]:
+    """Return the record of a decision with its place, its sizes, its reason and its gauges."""
+    _check_counts(path, line, _DECIDED, "a decision")
+    gauges = line.get("gauges")
+    named = gauges.items() if isinstance(gauges, dict) else ()
+    known = {str(name): figure(value) for name, value in named}
+    return {
+        **{name: line[name] for name in _DECIDED},
+        "epochs": figure(line.get("epochs")),
+        "ends_cycle": line.get("ends_cycle") is True,
+        "rate_factor": figure(line.get("rate_factor")),
+        "reason": " ".join(str(line.get("reason") or "").split()),
+        "gauges": {name: value for name, value in known.items() if value is not None},
+    }
+
+
+def _check_counts(path: Path, line: dict[str, Any], counts: Mapping[str, int], of: str) -> None:
+    for name, least in counts.items():
         if not _is_count(line.get(name), least):
             said = shown(line.get(name))
-            raise RunError(f"{path} is not the log of a run: the {name} of an epoch is {said}")
-    return {name: value if name in _PLACES else figure(value) for name, value in line.items()}
+            raise RunError(f"{path} is not the log of a run: the {name} of {of} is {said}")
 
 
 def _is_count(value: object, least: int) -> bool:

@@ -107,7 +107,8 @@ def _contents(sections: Sequence[Section | Sequence[Section]]) -> str:
     heads = [s.text for s in sections if isinstance(s, Heading) and s.level == 2]
     if len(heads) < 3:
         return ""
-    links = "".join(f'<a href="#{_slug(text)}">{escape(text)}</a>' for text in heads)
+    short = ((text, re.sub(r" \([^)]*\)$", "", text)) for text in heads)
+    links = "".join(f'<a href="#{_slug(text)}">{escape(name)}</a>' for text, name in short)
     return f'<nav aria-label="Contents">{links}</nav>\n'
 
 

@@ -1,6 +1,7 @@
 """The figures that the paper prints (Mu et al., 2018), one record a cell."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -17,12 +18,33 @@ class Published:
     schedule: str
     variant: str | None
     part: str
-    """``final``, or ``ensemble``."""
+    """``final``, ``ensemble``, or ``best_on_test``."""
     metric: str
-    value: float
+    value: float | None = None
+    """What the paper prints; nothing for a control, which it does not have."""
     updates: int | None = None
     train_accuracy: float | None = None
     best_test_perplexity: float | None = None
+    beside: str | None = None
+    """For a control: the schedule of the cell that it stands beside."""
+
+    def found_in(self, groups: Sequence[Group]) -> Group | None:
+        """Return the runs that fill the cell: its own, or others that train in the same way."""
+        same = [g for g in groups if (g.recipe, g.schedule) == (self.recipe, self.schedule)]
+        whole = [g for g in same if not g.overrides]
+        exact = (g for g in whole if g.variant == self.variant)
+        alike = (g for g in whole if trained_as(g.variant) == trained_as(self.variant))
+        return next(exact, None if self.part == "ensemble" else next(alike, None))
+
+
+def trained_as(variant: str | None) -> str | None:
+    """Return the variant, or nothing for one that only says when snapshots are taken.
+
+    >>> trained_as("snapshots-as-CBS-5"), trained_as("step-snapshots"), trained_as("plateau")
+    (None, None, 'plateau')
+    """
+    snapshots = variant and (variant == "step-snapshots" or variant.startswith("snapshots-as-"))
+    return None if snapshots else variant
 
 
 @cache
@@ -32,16 +54,13 @@ def published() -> tuple[Published, ...]:
     return tuple(Published(**record) for record in json.loads(text))
 
 
+@cache
+def tables() -> tuple[str, ...]:
+    """Return the names of the paper's tables."""
+    return tuple(dict.fromkeys(cell.table for cell in published()))
+
+
 def find_published(group: Group, part: str = "final") -> Published | None:
     """Return the paper's figure for a group of runs, if it is one of the paper's own cases."""
-    if group.overrides:
-        return None
-    wanted = (group.recipe, group.schedule, group.variant, part)
-    return next(
-        (cell for cell in published() if _key(cell) == wanted),
-        None,
-    )
-
-
-def _key(cell: Published) -> tuple[str, str, str | None, str]:
-    return cell.recipe, cell.schedule, cell.variant, cell.part
+    cells = (cell for cell in published() if cell.part == part)
+    return next((cell for cell in cells if cell.found_in([group])), None)

@@ -1,89 +1,90 @@
 """Ours beside the paper's, as Markdown: every cell of every table, run or not."""
 
+import re
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 from pathlib import Path
 
-from rebatch.report._published import Published, find_published, published
-from rebatch.report._runs import Group, headline, read_groups, spread
-
-TITLES = {
-    "language": "Language models (test perplexity)",
-    "inference": "Natural-language inference (validation accuracy, %)",
-    "cifar10": "CIFAR-10 (test accuracy, %)",
-    "cifar10-overfit": "A network that overfits CIFAR-10 (test accuracy, %)",
-    "imagenet": "ImageNet (validation accuracy, %)",
-    "imagenet-ensemble": "ImageNet, ensemble of the last two cycles",
-    "adversarial": "With adversarial regularisation (test accuracy, %)",
-    "ensemble-cifar10": "Snapshot ensemble on CIFAR-10 (test accuracy, %)",
-    "initialization": "From a poor start, N(0, 0.1²) (test accuracy, %)",
-    "ensemble-language": "Snapshot ensembles of language models (test perplexity)",
-    "overfit-language": "Language models with little dropout (final test perplexity)",
-}
+from rebatch.report._comparison import COLUMNS, RULE, Line, columns_of, is_in_a_table, seeds
+from rebatch.report._controls import questions
+from rebatch.report._decisions import COLUMNS as DECIDED
+from rebatch.report._decisions import decision_rows
+from rebatch.report._published import tables
+from rebatch.report._runs import Group, devices, headline, read_groups, spread
+from rebatch.report._scaling_text import duration
+from rebatch.report._titles import NOTES, TITLES
+from rebatch.report._values import written
 
 
 def reproduction(root: Path) -> str:
     """Return a section for each table of the paper, then the runs that are in none of them."""
     groups = read_groups(root)
-    parts = [
-        f"## {TITLES.get(table, table)}\n\n{_table_of(list(cells), groups)}"
-        for table, cells in groupby(published(), key=lambda cell: cell.table)
-    ]
-    others = [group for group in groups if find_published(group) is None]
+    parts = [f"{_escaped(RULE)} Devices: {_escaped(devices(groups))}."]
+    parts += [_section(table, groups) for table in tables()]
+    others = [group for group in groups if not is_in_a_table(group)]
     if others:
         parts.append(f"## Runs beside the paper's cells\n\n{_others(others)}")
+    decided = decision_rows(groups)
+    if decided:
+        rows = [[written(value) for value in row] for row in decided]
+        parts.append(f"## Decisions of adaptive runs\n\n{markdown_table(DECIDED, rows)}")
     return "\n\n".join(parts) + "\n"
 
 
-def _table_of(cells: Sequence[Published], groups: Sequence[Group]) -> str:
-    head = ("recipe", "schedule", "ours", "paper", "seeds", "our updates", "paper's updates")
-    return markdown_table(head, [_line(cell, groups) for cell in cells])
+def _section(table: str, groups: Sequence[Group]) -> str:
+    columns = columns_of(table, groups)
+    parts = [f"## {TITLES[table]}", NOTES.get(table, "")]
+    for recipe, found in columns.items():
+        rows = [_texts(line) for line in found]
+        parts += [f"### {_code(recipe)}", markdown_table(COLUMNS, rows)]
+    asked = questions(line.cell for found in columns.values() for line in found)
+    parts.append("\n".join(f"- {name}: {said}." for name, said in asked.items()))
+    return "\n\n".join(part for part in parts if part)
 
 
-def _line(cell: Published, groups: Sequence[Group]) -> list[str]:
-    found = next((g for g in groups if find_published(g, cell.part) is cell), None)
-    values = found.values(cell.part, cell.metric) if found else []
-    return [
-        f"`{cell.recipe}`" + (f" {cell.variant}" if cell.variant else ""),
-        cell.schedule,
-        spread(values) if values else "not run",
-        f"{cell.value:g}",
-        str(len(values)) if values else "",
-        f"{found.updates:,}" if found and values else "",
-        f"{cell.updates:,}" if cell.updates else "",
-    ]
+def _texts(line: Line) -> list[str]:
+    schedule, ours, paper, off, *rest = line.texts()
+    return [schedule, ours, paper, Markup(f"**{off}**") if line.differs else off, *rest]
 
 
 def _others(groups: Sequence[Group]) -> str:
-    head = ("recipe", "schedule", "final", "ensemble", "seeds", "updates")
-    lines = []
+    head = ("recipe", "schedule", "final", "ensemble", "seeds", "updates", "wall-clock")
+    rows = []
     for group in groups:
         metric = headline([group])
-        lines.append(
-            [
-                f"`{group.recipe}`",
-                group.name,
-                f"{spread(group.values('final', metric))} ({metric.replace('_', ' ')})",
-                spread(group.values("ensemble", metric)),
-                str(len(group.runs)),
-                f"{group.updates:,}",
-            ]
-        )
-    return markdown_table(head, lines)
+        final = f"{spread(group.values('final', metric))} ({metric.replace('_', ' ')})"
+        counts = [seeds(len(group.runs)), f"{group.updates:,}"]
+        time = "" if group.seconds is None else duration(group.seconds)
+        ensemble = spread(group.values("ensemble", metric))
+        rows.append([_code(group.recipe), group.name, final, ensemble, *counts, time])
+    return markdown_table(head, rows)
+
+
+class Markup(str):
+    """A text that is Markdown already."""
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    r"""Return a Markdown table; bars and angle brackets in its texts are escaped.
+    r"""Return a Markdown table; what could be markup in its texts is escaped.
 
-    >>> print(markdown_table(("a", "b"), [("1|2", "<i>")]))
+    >>> print(markdown_table(("a", "b"), [("1|2", "<i>"), ("[x](y)", Markup("**z**"))]))
     | a | b |
     |---|---|
     | 1\|2 | &lt;i> |
+    | \[x\](y) | **z** |
     """
-    lines = [_row(head), "|" + "---|" * len(head), *(_row(row) for row in rows)]
-    return "\n".join(lines)
+    return "\n".join([_row(head), "|" + "---|" * len(head), *(_row(row) for row in rows)])
 
 
 def _row(cells: Sequence[str]) -> str:
-    safe = (cell.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ") for cell in cells)
-    return f"| {' | '.join(safe)} |"
+    ready = (cell if isinstance(cell, Markup) else _escaped(cell) for cell in cells)
+    return f"| {' | '.join(ready)} |"
+
+
+def _escaped(text: str) -> str:
+    safe = re.sub(r"([\\`*\[\]|])", r"\\\1", text)
+    return safe.replace("&", "&amp;").replace("<", "&lt;").replace("\n", " ")
+
+
+def _code(name: str) -> Markup:
+    safe = re.sub(r"[`|<\s]+", " ", name)
+    return Markup(f"`{safe}`")

@@ -9,7 +9,7 @@ from typing import Any
 
 from rebatch.errors import InputError
 from rebatch.records import RunFolder, find_runs, read_json, read_lines
-from rebatch.report._checks import checked_epoch, checked_result, figure
+from rebatch.report._checks import checked_decision, checked_epoch, checked_result, figure
 
 Key = tuple[str, str, str | None, tuple[str, ...]]
 HEADLINES = ("test_perplexity", "test_accuracy", "validation_accuracy")
@@ -23,11 +23,30 @@ class Run:
     result: dict[str, Any]
 
     @cached_property
+    def lines(self) -> list[dict[str, Any]]:
+        """Everything in the log, in order."""
+        return list(read_lines(self.folder.metrics))
+
+    @cached_property
     def epochs(self) -> list[dict[str, Any]]:
         """The records of the epochs, in order."""
-        path = self.folder.metrics
-        lines = (line for line in read_lines(path) if line.get("kind") == "epoch")
-        return [checked_epoch(path, line) for line in lines]
+        lines = (line for line in self.lines if line.get("kind") == "epoch")
+        return [checked_epoch(self.folder.metrics, line) for line in lines]
+
+    @cached_property
+    def decisions(self) -> list[dict[str, Any]]:
+        """What an adaptive schedule decided, in order; nothing for a fixed one."""
+        lines = (line for line in self.lines if line.get("kind") == "decision")
+        return [checked_decision(self.folder.metrics, line) for line in lines]
+
+    def epochs_at(self, update: int) -> float:
+        """Return how many epochs were finished after an update; a part of one between two."""
+        before, ended = 0, 0.0
+        for line in self.epochs:
+            if line["update"] > update:
+                return ended + float(update - before) / float(line["update"] - before)
+            before, ended = line["update"], float(line["epoch"] + 1)
+        return ended
 
 
 @dataclass(frozen=True)
@@ -48,8 +67,21 @@ class Group:
 
     @property
     def updates(self) -> int:
-        """Updates of one run."""
-        return int(self.runs[0].result["updates"])
+        """Updates of one run; the mean where adaptive runs differ from seed to seed."""
+        counts: list[int] = [run.result["updates"] for run in self.runs]
+        return round(mean(counts))
+
+    @property
+    def seconds(self) -> float | None:
+        """Time of one run from start to end, the mean over seeds."""
+        known = [figure(run.result.get("seconds")) for run in self.runs]
+        found = [seconds for seconds in known if seconds is not None]
+        return mean(found) if found else None
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether a schedule decided as it went, so that seeds differ in their batch sizes."""
+        return any(run.decisions for run in self.runs)
 
     def values(self, part: str, metric: str) -> list[float]:
         """Return a metric of every run that has it; ``part`` is final, best or ensemble."""
@@ -94,6 +126,19 @@ def spread(values: Sequence[float], digits: int = 2) -> str:
         return "–"
     centre = f"{mean(values):.{digits}f}"
     return f"{centre} ± {stdev(values):.{digits}f}" if len(values) > 1 else centre
+
+
+def devices(groups: Sequence[Group]) -> str:
+    """Name what the runs were made on."""
+    runs = (run for group in groups for run in group.runs)
+    return ", ".join(dict.fromkeys(str(run.result.get("device", "unknown")) for run in runs))
+
+
+def saved(group: Group, baseline: Group | None) -> str:
+    """Write how many updates fewer than the baseline's, in per cent of them."""
+    if baseline is None or group is baseline:
+        return ""
+    return f"{100 * (1 - group.updates / baseline.updates):.0f} %".replace("-", "−")
 
 
 def _rank(

@@ -12,6 +12,8 @@ WIDTH = 720
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 12, 46
 SPACING = 70
 """Pixels between the shapes that mark a curve."""
+SHORT = 12
+"""Height of the marks where there are many."""
 
 
 def style(index: int) -> str:
@@ -24,6 +26,7 @@ def svg(chart: Chart, ident: str) -> str:
     frame = _Frame(*chart.ranges, chart.log, chart.height)
     drawn = [*_axes(chart, frame), f'<g clip-path="url(#{ident}-clip)">']
     drawn += [*_marks(chart, frame), *_curves(chart, frame), "</g>", *_points(chart, frame)]
+    drawn += _rings(chart, frame)
     return (
         f'<svg role="img" aria-labelledby="{ident}-title {ident}-desc" '
         f'viewBox="0 0 {WIDTH} {chart.height}">'
@@ -86,9 +89,25 @@ def _y_ticks(chart: Chart, frame: _Frame) -> list[float]:
 
 def _marks(chart: Chart, frame: _Frame) -> Iterator[str]:
     names = [series.name for series in chart.series]
+    top = TOP if chart.has_few_lines else frame.floor - SHORT
     for mark in chart.marks:
         colour = f" {style(names.index(mark.series))}" if mark.series in names else ""
-        yield f'<path class="mark{colour}" d="M{frame.x(mark.at)} {TOP}V{frame.floor}"/>'
+        if not mark.on_curve:
+            yield f'<path class="mark{colour}" d="M{frame.x(mark.at)} {top}V{frame.floor}"/>'
+
+
+def _rings(chart: Chart, frame: _Frame) -> Iterator[str]:
+    """Yield the marks that stand on a curve."""
+    names = [series.name for series in chart.series]
+    for mark in chart.marks:
+        if not (mark.on_curve and mark.label and mark.series in names):
+            continue
+        index = names.index(mark.series)
+        height = chart.series[index].at(mark.at)
+        if height is not None and drawable(height, log=chart.log):
+            x, y = frame.x(mark.at), frame.y(height)
+            if LEFT <= x <= WIDTH - RIGHT and TOP <= y <= frame.floor:
+                yield f'<circle class="ring {style(index)}" cx="{x}" cy="{y}" r="4.5"/>'
 
 
 def _curves(chart: Chart, frame: _Frame) -> Iterator[str]:

@@ -12,6 +12,9 @@ from rebatch.report._values import Value, csv_link, csv_text, written
 _NUMBER = re.compile(r"[-−+±<>~≈]?\s*[\d.](?!.*, )")
 """A text that starts like a number, and is no list of them."""
 
+EMPTY = ("", "-", "–", "—", "not run")
+"""Texts that stand in for a number that is not there."""
+
 LONG = 40
 """A text with more characters than this may be broken over lines."""
 
@@ -59,7 +62,7 @@ class Table:
 
     def _is_number(self, index: int) -> bool:
         texts = [written(_plain(row[index])) for row in self.rows]
-        filled = [text for text in texts if text not in ("", "-", "–", "—") and text[0] != "…"]
+        filled = [text for text in texts if text not in EMPTY and text[0] != "…"]
         return bool(filled) and all(_NUMBER.match(text) for text in filled)
 
     def _link(self) -> str:

@@ -3,7 +3,7 @@
 // can be hidden.  Texts only ever become text nodes, so nothing in a label can turn into markup.
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
-  const LEFT = 58, RIGHT = 14, TOP = 12, BOTTOM = 46, COLOURS = 6, SPACING = 70;
+  const LEFT = 58, RIGHT = 14, TOP = 12, BOTTOM = 46, COLOURS = 6, SPACING = 70, SHORT = 12;
   const style = (index) => `s${index % COLOURS} d${Math.floor(index / COLOURS) % 4}`;
 
   function add(parent, tag, attributes = {}, text) {
@@ -174,16 +174,45 @@
       for (const series of this.visible) if (series.low) this.drawBand(layer, series);
       for (const series of this.visible) this.drawCurve(layer, series);
       for (const series of this.visible) this.drawPoints(series);
+      this.drawRings();
     }
 
     drawMarks(layer) {
       const names = this.data.series.map((series) => series.name);
+      const top = this.data.fewLines ? TOP : this.floor - SHORT;
       for (const mark of this.data.marks) {
         const index = names.indexOf(mark.series);
-        if (this.hidden.has(index)) continue;
+        if (this.hidden.has(index) || mark.on_curve) continue;
         const colour = index < 0 ? "mark" : `mark ${style(index)}`;
-        add(layer, "path", { class: colour, d: `M${this.x(mark.at)} ${TOP}V${this.floor}` });
+        add(layer, "path", { class: colour, d: `M${this.x(mark.at)} ${top}V${this.floor}` });
       }
+    }
+
+    // Marks that stand on the curve of their series.
+    drawRings() {
+      for (const series of this.visible) {
+        for (const mark of this.data.marks) {
+          if (!mark.on_curve || !mark.label || mark.series !== series.name) continue;
+          const height = this.heightAt(series, mark.at);
+          if (!this.isShown(height)) continue;
+          const [cx, cy] = [this.x(mark.at), this.y(height)];
+          if (!this.isInside(cx, cy)) continue;
+          add(this.svg, "circle", { class: `ring ${style(series.index)}`, cx, cy, r: 4.5 });
+        }
+      }
+    }
+
+    // The curve's height at x, on the line between two points; null beyond its ends.
+    heightAt({ x: xs, y: ys, step }, x) {
+      const after = upTo(xs, x), before = after - 1;
+      if (before < 0 || (after === xs.length && xs[before] !== x)) return null;
+      const [low, high] = [ys[before], ys[Math.min(after, xs.length - 1)]];
+      if (step || xs[before] === x || low === null || high === null) return low;
+      return low + ((high - low) * (x - xs[before])) / (xs[after] - xs[before]);
+    }
+
+    isInside(x, y) {
+      return x > LEFT - 1 && x < this.width - RIGHT + 1 && y > TOP - 1 && y < this.floor + 1;
     }
 
     // Points on the screen, apart wherever a value is missing.
@@ -215,8 +244,7 @@
       const told = this.data.series.length > 1 ? runs : runs.filter((run) => run.length === 1);
       let last = -Infinity;
       for (const [x, y] of told.flat()) {
-        const inside = x > LEFT - 1 && x < this.width - RIGHT + 1 && y > TOP - 1 && y < this.floor + 1;
-        if (!inside || x - last < SPACING) continue;
+        if (!this.isInside(x, y) || x - last < SPACING) continue;
         last = x;
         this.drawPoint(this.svg, series.index, x, y);
       }
@@ -293,9 +321,14 @@
       this.tip.style.setProperty("--x", `${place}px`);
     }
 
+    get shownMarks() {
+      const names = this.data.series.map((series) => series.name);
+      return this.data.marks.filter((mark) => !this.hidden.has(names.indexOf(mark.series)));
+    }
+
     labelsAt(x) {
-      const here = this.data.marks.filter((mark) => mark.at === x && mark.label);
-      return here.map((mark) => (mark.series ? `${mark.series}: ${mark.label}` : mark.label));
+      return this.shownMarks.filter((mark) => mark.at === x && (mark.note || mark.label))
+        .map((mark) => (mark.series ? `${mark.series}: ` : "") + (mark.note || mark.label));
     }
 
     point(x) { this.cursor = x; this.show(); }

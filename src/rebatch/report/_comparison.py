@@ -1,0 +1,142 @@
+"""Ours beside the paper's: each figure of a table, run or not, and whether the two differ."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+from statistics import mean, stdev
+
+from rebatch.report._controls import controls
+from rebatch.report._published import Published, published, tables
+from rebatch.report._runs import Group, saved, spread
+from rebatch.report._scaling_text import duration
+
+COLUMNS = (
+    *("schedule", "ours", "paper", "difference", "seeds"),
+    *("updates", "paper's updates", "saved", "wall-clock"),
+)
+PERPLEXITY, ACCURACY = 1.0, 0.6
+RULE = (
+    "Ours is the mean over seeds, ± their standard deviation s. A difference stands out where it "
+    "is larger than 2 s √(1 + 1/n) with n seeds: the paper's figure is a single run. One seed has "
+    f"no spread: there it stands out above {PERPLEXITY:g} of perplexity or {ACCURACY:g} points of "
+    "accuracy, which is a rule of thumb. Updates saved are counted against the baseline of the "
+    "same column; wall-clock is the mean of whole runs, judging and saving included, which may "
+    "have shared their device."
+)
+NOT_RUN = "not run"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A figure of the paper, or a control beside it, with the runs that give ours."""
+
+    cell: Published
+    group: Group | None
+    baseline: Group | None
+
+    @property
+    def values(self) -> list[float]:
+        """Our figure of every seed."""
+        return self.group.values(self.cell.part, self.cell.metric) if self.group else []
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the runs are those of this very cell, not others that train in the same way."""
+        group = self.group if self.values else None
+        return group is not None and group.variant == self.cell.variant
+
+    @property
+    def difference(self) -> float | None:
+        """Ours less the paper's, where both are there."""
+        if self.cell.value is None or not self.values:
+            return None
+        return mean(self.values) - self.cell.value
+
+    @property
+    def differs(self) -> bool:
+        """Whether the difference is larger than the spread over seeds explains."""
+        off = self.difference
+        return off is not None and abs(off) > allowance(self.values, self.cell.metric)
+
+    @property
+    def name(self) -> str:
+        """The schedule, with what is special about this figure of it."""
+        cell = self.cell
+        part = {"ensemble": "ensemble", "best_on_test": "best epoch on test"}.get(cell.part)
+        training = "training accuracy" if cell.metric == "train_accuracy" else None
+        schedule = None if cell.schedule == cell.beside else cell.schedule
+        said = ", ".join(text for text in (schedule, cell.variant, part, training) if text)
+        return f"control: {said}" if cell.beside else said
+
+    def texts(self) -> list[str]:
+        """Return the cells of a table with the `COLUMNS`."""
+        cell, ran = self.cell, self.group if self.values else None
+        off = self.difference
+        return [
+            self.name,
+            spread(self.values) if ran else NOT_RUN,
+            "" if cell.value is None else str(cell.value),
+            "" if off is None else f"{off:+.2f}".replace("-", "−"),
+            "" if ran is None else seeds(len(self.values)),
+            f"{ran.updates:,}" if ran else "",
+            f"{cell.updates:,}" if cell.updates else "",
+            saved(ran, self.baseline) if ran else "",
+            duration(ran.seconds) if ran and ran.seconds is not None else "",
+        ]
+
+
+def allowance(values: Sequence[float], metric: str) -> float:
+    """Return the largest difference that the spread over seeds may explain: see `RULE`.
+
+    >>> allowance([80.0], "test_perplexity"), round(allowance([80, 81, 82], "test_perplexity"), 2)
+    (1.0, 2.31)
+    """
+    count = len(values)
+    if count > 1:
+        return 2 * stdev(values) * sqrt(1 + 1 / count)
+    return PERPLEXITY if metric.endswith("perplexity") else ACCURACY
+
+
+def seeds(count: int) -> str:
+    """Say how many seeds there are, and where there is no spread."""
+    return "one seed" if count == 1 else f"{count}"
+
+
+def columns_of(table: str, groups: Sequence[Group]) -> dict[str, list[Line]]:
+    """Return a line for each figure of a table by its recipe, controls beside their cells."""
+    found: dict[str, list[Line]] = {}
+    for cell in (cell for cell in published() if cell.table == table):
+        baseline = _baseline(cell.recipe, groups)
+        made = [Line(figure, figure.found_in(groups), baseline) for figure in _figures(cell)]
+        found.setdefault(cell.recipe, []).extend(made)
+    return found
+
+
+def _figures(cell: Published) -> Iterator[Published]:
+    """Yield the cell, what the paper prints beside it, and its controls."""
+    yield cell
+    plain = replace(cell, updates=None)
+    if cell.best_test_perplexity is not None:
+        yield replace(plain, part="best_on_test", value=cell.best_test_perplexity)
+    if cell.train_accuracy is not None:
+        yield replace(plain, metric="train_accuracy", value=cell.train_accuracy)
+    here = (cell.recipe, cell.schedule)
+    if cell is _last_of(cell):
+        yield from (c for c in controls(cell.table) if (c.recipe, c.beside) == here)
+
+
+def _last_of(cell: Published) -> Published:
+    """Return the last of the cells that share a column and a schedule: controls come after it."""
+    key = (cell.table, cell.recipe, cell.schedule)
+    return [c for c in published() if (c.table, c.recipe, c.schedule) == key][-1]
+
+
+def _baseline(recipe: str, groups: Sequence[Group]) -> Group | None:
+    cell = Published(table="", recipe=recipe, schedule="BL", variant=None, part="final", metric="")
+    return cell.found_in(groups)
+
+
+def is_in_a_table(group: Group) -> bool:
+    """Say whether a group fills a figure of a table, or a control beside one."""
+    beside = (control for table in tables() for control in controls(table))
+    return any(cell.found_in([group]) for cell in (*published(), *beside))

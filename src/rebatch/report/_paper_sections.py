@@ -1,0 +1,57 @@
+"""The paper's tables on a page, ours beside theirs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rebatch.report._comparison import COLUMNS, NOT_RUN, RULE, Line, allowance, columns_of
+from rebatch.report._controls import questions
+from rebatch.report._page import Heading, Section, Text
+from rebatch.report._published import tables
+from rebatch.report._runs import Group, devices
+from rebatch.report._table import Cell, Table
+from rebatch.report._titles import NOTES, TITLES
+from rebatch.report._values import Value
+
+
+def paper_sections(groups: Sequence[Group]) -> list[Section | Sequence[Section]]:
+    """Return every table of the paper that something was run of; the others are named."""
+    compared = {table: columns_of(table, groups) for table in tables()}
+    ran = [table for table, columns in compared.items() if _has_own(columns)]
+    if not ran:
+        return []
+    sections: list[Section | Sequence[Section]] = [Text(f"{RULE} Devices: {devices(groups)}.")]
+    for table in ran:
+        sections += _section(table, compared[table])
+    left = [TITLES[table] for table in compared if table not in ran]
+    return [*sections, Text(f"Nothing was run yet of: {'; '.join(left)}.")] if left else sections
+
+
+def _has_own(columns: Mapping[str, Sequence[Line]]) -> bool:
+    return any(line.is_own for found in columns.values() for line in found)
+
+
+def _section(table: str, columns: Mapping[str, Sequence[Line]]) -> Iterator[Section]:
+    yield Heading(TITLES[table])
+    if table in NOTES:
+        yield Text(NOTES[table])
+    for recipe, found in columns.items():
+        rows = [_cells(line) for line in found]
+        name = f"{table}-{recipe}.csv"
+        yield Table(columns=COLUMNS, rows=rows, caption=recipe, download=name)
+    asked = questions(line.cell for found in columns.values() for line in found)
+    if asked:
+        yield Table(columns=("control", "asks"), rows=list(asked.items()), download=False)
+
+
+def _cells(line: Line) -> list[Value | Cell]:
+    schedule, ours, paper, off, *rest = line.texts()
+    name = Cell(schedule, "quiet" if line.cell.beside else "")
+    mine = Cell(ours, "quiet" if ours == NOT_RUN else "")
+    marked = Cell(off, "warn", _why(line)) if line.differs else off
+    return [name, mine, paper, marked, *rest]
+
+
+def _why(line: Line) -> str:
+    limit = f"{allowance(line.values, line.cell.metric):.2f}"
+    if len(line.values) == 1:
+        return f"one seed: more than {limit}, a rule of thumb"
+    return f"more than the {limit} that {len(line.values)} seeds explain"
