@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rebatch.cli._bench_speed import add_speed
 from rebatch.errors import RunError
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def register(commands: "Commands") -> None:
         "bench", help="speed against a plain PyTorch loop, side by side in one run"
     )
     benches = parser.add_subparsers(metavar="WHAT", required=True)
+    add_speed(benches)
     feeding = benches.add_parser(
         "feeding",
         help="how fast batches and their indices come",

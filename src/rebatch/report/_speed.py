@@ -3,29 +3,42 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-COLUMNS = (
-    *("model", "batch", "ours", "plain", "ratio", "asked", "resident", "limit"),
-    *("epoch ours", "plain", "memory ours", "plain", "warm-up"),
+SPEEDS = ("model", "batch", "ours", "plain", "ratio", "asked", "resident", "of limit")
+COSTS = (
+    "model",
+    "batch",
+    "epoch, ours",
+    "epoch, plain",
+    "memory, ours",
+    "memory, plain",
+    "graphs",
+    "warm-up",
 )
 Record = Mapping[str, Any]
 
 
 def speed_rows(record: Record) -> list[list[str]]:
-    """Return a row of texts for each cell, under `COLUMNS`."""
-    return [_row(cell) for cell in record["cells"]]
+    """Return a row of texts for each cell, under `SPEEDS`."""
+    return [_speeds(cell) for cell in record["cells"]]
+
+
+def cost_rows(record: Record) -> list[list[str]]:
+    """Return a row of texts for each cell, under `COSTS`."""
+    return [_costs(cell) for cell in record["cells"]]
 
 
 def speed_notes(record: Record) -> list[str]:
     """Return what somebody has to know to read the table."""
     against = [cell["model"] for cell in record["cells"] if cell["against"] == "plain_bf16"]
     notes = [
-        f"{record['device']}, torch {record['torch']}, {record['workers']} workers for the plain "
-        f"loop, {record['threads']} threads",
+        f"{record['device']}, torch {record['torch']}, {record['threads']} threads; the plain loop "
+        f"has {record['workers']} workers",
         f"ours, plain: updates a second, data included, best of {record['rounds']} rounds of "
         f"{record['seconds']:g} s taken in turns; ratio: ours / plain",
-        "resident: the ratio with the data on the device in both; limit: ours in per cent of the "
-        "roofline",
-        "epoch: seconds; memory: set aside on the device; warm-up: seconds, once",
+        "resident: the ratio with the data on the device in both",
+        "of limit: ours as a share of the roofline, what the device could do at best",
+        "epoch: seconds; memory: what the device set aside; graphs: captured, and in how long",
+        "warm-up: what the first updates took beyond their usual time, once",
     ]
     if against:
         names = ", ".join(dict.fromkeys(against))
@@ -36,29 +49,43 @@ def speed_notes(record: Record) -> list[str]:
 
 
 def speed_markdown(record: Record) -> str:
-    """Return the table and its notes as Markdown."""
-    lines = ["| " + " | ".join(COLUMNS) + " |", "|---|" + "---:|" * (len(COLUMNS) - 1)]
-    lines += ["| " + " | ".join(row) + " |" for row in speed_rows(record)]
-    return "\n".join(lines) + "\n\n" + "".join(f"- {note}\n" for note in speed_notes(record))
+    """Return the tables and their notes as Markdown."""
+    tables = ((SPEEDS, speed_rows(record)), (COSTS, cost_rows(record)))
+    notes = "".join(f"- {note}\n" for note in speed_notes(record))
+    return "\n".join([*(_markdown(columns, rows) for columns, rows in tables), notes])
 
 
-def _row(cell: Record) -> list[str]:
-    against, speeds = cell["against"], cell["updates_per_second"]
-    epochs, memory = cell["epoch_seconds"], cell["memory"]
+def _markdown(columns: Sequence[str], rows: list[list[str]]) -> str:
+    lines = [columns, ["---", *["---:"] * (len(columns) - 1)], *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _speeds(cell: Record) -> list[str]:
+    speeds = cell["updates_per_second"]
     return [
         cell["model"],
         f"{cell['batch_size']}",
         _number(speeds["ours"]),
-        _number(speeds[against]),
+        _number(speeds[cell["against"]]),
         _times(cell["ratio"]),
         _asked(cell["asked"], cell["met"]),
         _times(cell["resident_ratio"]),
-        f"{100 * speeds['ours'] / cell['limit']:.0f} %",
-        _number(epochs["ours"]),
-        _number(epochs[against]),
+        f"{100 * speeds['ours'] / cell['limit']:.2g} %",
+    ]
+
+
+def _costs(cell: Record) -> list[str]:
+    against, epochs, memory = cell["against"], cell["epoch_seconds"], cell["memory"]
+    graphs, seconds = cell["graphs"], cell["capture_seconds"]
+    return [
+        cell["model"],
+        f"{cell['batch_size']}",
+        f"{_number(epochs['ours'])} s",
+        f"{_number(epochs[against])} s",
         _gigabytes(memory.get("ours")),
         _gigabytes(memory.get(against)),
-        f"{cell['warm_up_seconds']:.1f}",
+        f"{graphs}, {seconds:.1f} s" if graphs else "–",
+        f"{cell['warm_up_seconds']:.1f} s",
     ]
 
 

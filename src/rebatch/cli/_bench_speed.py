@@ -1,0 +1,216 @@
+"""``rebatch bench gpu``, ``cpu`` and ``show``: updates a second beside a plain loop's."""
+
+import argparse
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rebatch.cli._numbers import number, whole
+from rebatch.errors import InputError, RunError
+
+if TYPE_CHECKING:
+    from torch import device as Device
+
+    from rebatch.bench.cells import Cell
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+PICTURES = (".png", ".svg")
+ENGINES = ("eager", "graphs", "compiled")
+_ABOUT = """\
+Measure updates a second and seconds an epoch, data included, side by side with a plain PyTorch
+loop in one run: eager, PyTorch's own precision, a DataLoader with 8 workers (or as many as there
+are processors) that crops and flips an image at a time; a token stream is on the device, sliced.
+Beside it the ratio with the data on the device in both. Data is generated: nothing is downloaded.
+docs/speed.md says how it is done.
+"""
+_EXAMPLES = """\
+examples:
+  rebatch bench {kind}
+  rebatch bench {kind} --only {only} --sizes {sizes} --seconds 3
+  rebatch bench {kind} --out results/bench
+  rebatch bench show results/bench/{kind}-NAME.json --plot speed.svg
+"""
+
+
+def add_speed(benches: "Commands") -> None:
+    """Add the three commands."""
+    for kind, only, sizes in (("gpu", "L1,C3", "10,128"), ("cpu", "C1", "64,128")):
+        parser = benches.add_parser(
+            kind,
+            help=f"updates a second on a {kind.upper()}, ours and a plain loop's",
+            description=_ABOUT,
+            epilog=_EXAMPLES.format(kind=kind, only=only, sizes=sizes),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        _add_options(parser)
+        parser.set_defaults(run=run_speed, kind=kind)
+    show = benches.add_parser("show", help="the table and the picture of a measurement again")
+    show.add_argument("record", metavar="FILE", help="what --json or --out wrote")
+    show.add_argument("--plot", metavar="FILE", help="also draw it: .png or .svg")
+    show.set_defaults(run=run_show)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--only", metavar="MODELS", help="such as L1,C3 (default: all)")
+    parser.add_argument(
+        "--sizes", metavar="SIZES", help="batch sizes (default: those of the model)"
+    )
+    parser.add_argument("--seconds", metavar="S", default="1", help="of a turn (default: 1)")
+    parser.add_argument(
+        "--rounds", metavar="N", default="3", help="turns of each loop (default: 3)"
+    )
+    parser.add_argument(
+        "--engine", choices=ENGINES, help="how ours computes (default: its own choice)"
+    )
+    parser.add_argument(
+        "--set", metavar="FIELD=VALUE", action="append", default=[], help="change the recipes"
+    )
+    parser.add_argument("--quick", action="store_true", help="little data: only to try it out")
+    parser.add_argument("--json", metavar="FILE", help="write the figures to FILE as well")
+    parser.add_argument("--plot", metavar="FILE", help="also draw them: .png or .svg")
+    parser.add_argument(
+        "--out", metavar="DIR", help="write figures and picture, named by the device"
+    )
+
+
+def run_speed(arguments: argparse.Namespace) -> None:
+    """Measure cell by cell, write what is known after each, and print the table."""
+    from rebatch.bench.machine import file_name, machine
+    from rebatch.records import write_json
+
+    device, cells = _device(arguments.kind), _cells(arguments)
+    record = {"kind": arguments.kind, **machine(device), **_settings(arguments), "cells": []}
+    files = [arguments.json] if arguments.json else []
+    _check_plot(arguments.plot)
+    if arguments.out is not None:
+        files.append(f"{arguments.out}/{file_name(arguments.kind, record)}.json")
+    for file in files:
+        write_json(Path(file), record)  # a place that cannot be written is known before the minutes
+    for cell in _measured(arguments, cells, device):
+        record["cells"].append(cell)
+        for file in files:
+            write_json(Path(file), record)
+    _print(record)
+    _draw(record, arguments, files)
+
+
+def run_show(arguments: argparse.Namespace) -> None:
+    """Print the table of a record, and draw it."""
+    from rebatch.records import read_json
+
+    record = read_json(Path(arguments.record))
+    if not isinstance(record.get("cells"), list):
+        raise InputError(f"record must be one of rebatch bench gpu or cpu, got {arguments.record}")
+    _check_plot(arguments.plot)
+    _print(record)
+    if arguments.plot is not None:
+        _plot(record, arguments.plot)
+
+
+def _measured(arguments: argparse.Namespace, cells: "Sequence[Cell]", device: "Device") -> "Any":
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from rebatch.bench.measure import Pace, measure
+
+    seconds, rounds = number("seconds", arguments.seconds), whole("rounds", arguments.rounds)
+    pace = Pace(seconds or 1.0, rounds or 3, 0.01 if arguments.quick else 1.0)
+    screen = Console(stderr=True)
+    columns = (BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn())
+    bar = Progress(
+        TextColumn("{task.description}"),
+        *columns,
+        console=screen,
+        transient=True,
+        disable=not screen.is_terminal,
+    )
+    with bar:
+        task = bar.add_task("", total=len(cells))
+        found = measure(
+            cells,
+            device,
+            pace,
+            engine=arguments.engine,
+            settings=arguments.set,
+            tell=lambda what: bar.update(task, description=what),
+        )
+        for speed in found:
+            bar.advance(task)
+            yield speed.to_dict()
+
+
+def _device(kind: str) -> "Device":
+    import torch
+
+    if kind == "gpu" and not torch.cuda.is_available():
+        raise InputError("device must be a GPU that torch can use for bench gpu, got none")
+    return torch.device("cuda" if kind == "gpu" else "cpu")
+
+
+def _cells(arguments: argparse.Namespace) -> "list[Cell]":
+    from rebatch.bench.cells import cells
+
+    only = [model.strip() for model in (arguments.only or "").split(",") if model.strip()]
+    sizes = [whole("sizes", size) for size in (arguments.sizes or "").split(",") if size.strip()]
+    return cells(arguments.kind, only, [size for size in sizes if size is not None])
+
+
+def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    from rebatch.bench.plain_data import workers
+
+    return {
+        "workers": workers(),
+        "engine": arguments.engine,
+        "settings": arguments.set,
+        "seconds": number("seconds", arguments.seconds),
+        "rounds": whole("rounds", arguments.rounds),
+        "share": 0.01 if arguments.quick else 1.0,
+    }
+
+
+def _print(record: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from rebatch.report._speed import COSTS, SPEEDS, cost_rows, speed_notes, speed_rows
+
+    console = Console()
+    for columns, rows in ((SPEEDS, speed_rows(record)), (COSTS, cost_rows(record))):
+        table = Table()
+        known = [place for place in range(len(columns)) if {row[place] for row in rows} != {"–"}]
+        for place in known:
+            side = "right" if place else "left"
+            table.add_column(columns[place].replace(", ", "\n"), justify=side, no_wrap=True)
+        for row in rows:
+            table.add_row(*(row[place] for place in known))
+        console.print(table)
+    for note in speed_notes(record):
+        console.print(note, style="dim", highlight=False)
+
+
+def _draw(record: dict[str, Any], arguments: argparse.Namespace, files: list[str]) -> None:
+    if arguments.plot is not None:
+        _plot(record, arguments.plot)
+    if arguments.out is not None:
+        # The figures are written: where nothing can be drawn, rebatch bench show does it later.
+        with suppress(RunError):
+            _plot(record, str(Path(files[-1]).with_suffix(".svg")))
+
+
+def _check_plot(path: str | None) -> None:
+    if path is None:
+        return
+    if Path(path).suffix.lower() not in PICTURES:
+        raise InputError(f"plot must end in {' or '.join(PICTURES)}, got {path!r}")
+    if not os.path.isdir(Path(path).parent):
+        raise InputError(f"plot must lie in a folder that exists, got {path!r}")
+
+
+def _plot(record: dict[str, Any], path: str) -> None:
+    from rebatch.report import write
+    from rebatch.report._speed_figure import speed_picture
+
+    write(path, speed_picture(record, Path(path).suffix[1:].lower()))
