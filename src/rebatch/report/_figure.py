@@ -2,7 +2,7 @@
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rebatch._plan import Plan
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = ("#0072b2", "#d55e00", "#008a63")
-_INK, _SOFT, _LINE = "#1b2027", "#55606c", "#d3d9e0"
+_INK, SOFT, LINE = "#1b2027", "#55606c", "#d3d9e0"
 _STYLE: dict[Any, object] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so every machine draws the same
     "font.size": 10,
     "text.color": _INK,
-    "axes.edgecolor": _SOFT,
-    "axes.labelcolor": _SOFT,
-    "xtick.color": _SOFT,
-    "ytick.color": _SOFT,
+    "axes.edgecolor": SOFT,
+    "axes.labelcolor": SOFT,
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "svg.hashsalt": "rebatch",
@@ -32,14 +32,19 @@ _STYLE: dict[Any, object] = {
 
 def picture(plans: Sequence[Plan], form: str) -> bytes:
     """Return a picture of the plans as ``png`` or ``svg``: a panel each, on the same axes."""
+    return drawn(lambda: _figure(plans), form)
+
+
+def drawn(make: Callable[[], "Figure"], form: str) -> bytes:
+    """Return a figure as ``png`` or ``svg``, in the style of all our pictures."""
     try:
         from matplotlib import rc_context
     except ImportError:
         raise RunError("a picture needs matplotlib: pip install 'rebatch[plot]'") from None
     out = io.BytesIO()
     with rc_context(_STYLE):
-        figure = _figure(plans)
-        # No date in an SVG: the same plan gives the same file.
+        figure = make()
+        # No date in an SVG: the same figure gives the same file.
         figure.savefig(out, format=form, dpi=150, metadata={"Date": None} if form == "svg" else {})
     return out.getvalue()
 
@@ -61,8 +66,8 @@ def _figure(plans: Sequence[Plan]) -> "Figure":
         _draw(panel, drawn, COLOURS[index % columns])
     for panel in panels[len(plans) :]:
         panel.set_visible(False)
-    figure.supxlabel(unit, color=_SOFT, fontsize="medium")
-    figure.supylabel("batch size", color=_SOFT, fontsize="medium")
+    figure.supxlabel(unit, color=SOFT, fontsize="medium")
+    figure.supylabel("batch size", color=SOFT, fontsize="medium")
     return figure
 
 
@@ -78,11 +83,11 @@ def _set_scales(panel: "Axes", every: Sequence[Stairs]) -> None:
 
 def _draw(panel: "Axes", drawn: Stairs, colour: str) -> None:
     panel.set_title(drawn.name, loc="left", fontweight="bold", fontsize="medium")
-    panel.grid(axis="y", color=_LINE, linewidth=0.6)
+    panel.grid(axis="y", color=LINE, linewidth=0.6)
     panel.set_axisbelow(True)
     height = panel.get_xaxis_transform()
     dots = (0, (1, 3))
-    panel.vlines(drawn.ends, 0, 1, _SOFT, dots, linewidth=0.7, transform=height, zorder=0.6)
+    panel.vlines(drawn.ends, 0, 1, SOFT, dots, linewidth=0.7, transform=height, zorder=0.6)
     floor = panel.get_ylim()[0]
     panel.stairs(drawn.sizes, drawn.edges, baseline=floor, fill=True, color=colour, alpha=0.14)
     panel.stairs(drawn.sizes, drawn.edges, baseline=None, color=colour, linewidth=1.8)
