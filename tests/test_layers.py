@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "rebatch"
 FILES = sorted(SOURCE.rglob("*.py"))
 
 PURE = {"errors", "_call", "_growth", "policies", "schedules", "rates", "noise"}
-PLAN = {"_amount", "_run", "_rows", "_table", "_plan", "_update_times", "scaling"}
+PLAN = {"_amount", "_run", "_rows", "_table", "_plan", "_course", "_update_times", "scaling"}
 BASIS = {"rebatch", *PURE, *PLAN}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
@@ -26,6 +26,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_rows": {"_amount", "_run", *PURE},
     "_table": {"_amount", "_run", "_rows", *PURE},
     "_plan": {"_amount", "_run", "_rows", "_table", *PURE},
+    "_course": {"_amount", "_run", "_rows", "_table", *PURE},
     "_update_times": {"errors"},
     "scaling": {"_amount", "_plan", "_update_times", "errors"},
     "__init__": {"_plan", *PURE},
@@ -38,14 +39,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sweeps": {"records", "recipes", *BASIS},
     "report": {"records", *BASIS},
     "bench": {"records", "data", "optim", "models", "engine", "recipes", *BASIS},
+    "probe": {"records", "data", "engine", "recipes", "report", *BASIS},
     "cli": {
         *("records", "data", "optim", "models", "engine", "recipes", "sweeps", "report", "bench"),
-        *BASIS,
+        *("probe", *BASIS),
     },
     "__main__": {"cli"},
     "integrations": {"data", "optim", *BASIS},
 }
-TORCH = {"data", "models", "optim", "engine", "bench", "integrations"}
+TORCH = {"data", "models", "optim", "engine", "bench", "probe", "integrations"}
 
 
 def modules(nodes: Iterable[ast.AST]) -> Iterator[str]:

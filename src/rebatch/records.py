@@ -138,6 +138,11 @@ class RunFolder:
         return self.path / "metrics.jsonl"
 
     @property
+    def plan(self) -> Path:
+        """The plan that a policy has made so far, and why."""
+        return self.path / "plan.json"
+
+    @property
     def result(self) -> Path:
         """How the run ended."""
         return self.path / "result.json"

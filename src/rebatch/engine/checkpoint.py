@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from rebatch._course import Course
 from rebatch.engine.job import Job
 from rebatch.engine.seal import check_seal, seal
 from rebatch.engine.state import Progress, random_states, restore_random_states
@@ -31,6 +32,7 @@ def save_checkpoint(job: Job, progress: Progress) -> None:
         "format": FORMAT,
         "run": _identity(job),
         "plan": job.plan.fingerprint,
+        "course": None if job.course is None else job.course.to_dict(),
         "model": learner.model.state_dict(),
         "optimizer": learner.optimizer.state_dict(),
         "random": random_states(learner.device),
@@ -79,7 +81,10 @@ def _restore(job: Job, path: Path) -> Progress:
         learner.optimizer.load_state_dict(values["optimizer"])
         learner.micro_batch_size = values["micro_batch_size"]
         restore_random_states(values["random"], learner.device)
-        return Progress.restored(values["progress"])
+        progress = Progress.restored(values["progress"])
+        if job.policy is not None:
+            job.follow(Course.from_dict(values["course"]))
+        return progress
     except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
         raise RunError(f"{path} does not fit this run: {_reason(error)}") from None
 
@@ -104,7 +109,7 @@ def _check_origin(job: Job, values: dict[str, Any], path: Path) -> None:
     if values.get("format") != FORMAT:
         found = shown(values.get("format"))
         raise RunError(f"{path} is of another version: its format must be {FORMAT}, got {found}")
-    if values.get("plan") != job.plan.fingerprint:
+    if job.policy is None and values.get("plan") != job.plan.fingerprint:
         raise RunError(f"{path} is of another plan: start anew in another folder")
     if values.get("run") != _identity(job):
         raise RunError(f"{path} is of another run: start anew in another folder")

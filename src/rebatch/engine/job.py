@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rebatch import Plan
+from rebatch import Plan, Policy
+from rebatch._course import Course
 from rebatch.engine.learner import Learner
+from rebatch.engine.snapshots import snapshot_updates
 from rebatch.engine.state import Progress
 from rebatch.records import RunFolder
 
@@ -38,7 +40,28 @@ class Job:
     watch: Watch = lambda progress, rate: None
     """Called after every update with its rate; must not read anything from the device."""
 
+    course: Course | None = None
+    """What the plan is part of, where a policy makes it, or once made it."""
+    policy: Policy | None = None
+    """Who makes the plan while it is trained."""
+    due: Callable[[Plan], dict[int, int]] = snapshot_updates
+    """The snapshots of a plan so far."""
+
     def rate_of(self, progress: Progress, update: int) -> float:
         """Return the rate of an update, counted from the start of the epoch under way."""
         position = progress.epoch + update / self.plan.updates_in(progress.epoch)
-        return self.rate(position, progress.history)
+        rate = self.rate(position, progress.history)
+        if self.course is None:
+            return rate
+        first = progress.update - progress.done
+        return rate * self.course.rate_factor(first + update)
+
+    def measures(self, progress: Progress) -> bool:
+        """Tell whether the next update measures the gradient noise, beside those of the log."""
+        return self.course is not None and self.course.measures(progress.update)
+
+    def follow(self, course: Course) -> None:
+        """Go on with a course that has grown."""
+        self.learner.task.follow(course.plan)
+        self.course, self.plan = course, course.plan
+        self.snapshots = self.due(course.plan)

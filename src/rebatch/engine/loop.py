@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from signal import Signals
 
+from rebatch.engine.adapting import adapt, begin
 from rebatch.engine.checkpoint import restore_checkpoint, save_checkpoint
 from rebatch.engine.job import Job, Record
 from rebatch.engine.lines import line
@@ -31,13 +32,14 @@ def train(job: Job, *, resume: bool = False) -> Progress:
     progress.memory = own_columns(progress.memory, ranks)
     ranks.copy_first(list(job.learner.model.state_dict().values()))
     with _log(job, progress) as log, stop_requests() as stop:
+        begin(job, progress)
         training = _Training(job, progress, log, stop)
-        for epoch in range(progress.epoch, math.ceil(job.plan.epochs)):
-            progress.begin(epoch)
-            if job.plan.updates_in(epoch):
+        while progress.epoch < math.ceil(job.plan.epochs):
+            if job.plan.updates_in(progress.epoch):
                 training.run_epoch()
                 training.finish_epoch()
-        progress.begin(math.ceil(job.plan.epochs))
+                training.adapt()
+            progress.begin(progress.epoch + 1)
         training.save()
         training.save_snapshot(FINAL)
     return progress
@@ -71,7 +73,8 @@ class _Training:
         for batch in job.learner.task.batches(progress.epoch, progress.done):
             rate = job.rate_of(progress, progress.done)
             due = (progress.update + 1) % job.log_every == 0
-            self._update(job.learner.own_part(batch), rate, measure=due)
+            measure = due or job.measures(progress)
+            self._update(job.learner.own_part(batch), rate, measure=measure)
             job.watch(progress, rate)
             self._snapshot_if_due()
             if due:
@@ -94,6 +97,15 @@ class _Training:
         train = {name: value for name, value in record.items() if name.startswith("train_")}
         progress.judge({**train, **figures}, learner.task.selects_by)
         self._tell({**record, **figures})
+
+    def adapt(self) -> None:
+        """Let a policy decide how to go on, and keep the weights where it ends a cycle."""
+        known = self.job.snapshots
+        decision = adapt(self.job, self.progress)
+        if decision is not None:
+            self._tell(decision)
+        if self.progress.update not in known:
+            self._snapshot_if_due()
 
     def _evaluate(self) -> dict[str, float]:
         """Judge the weights; a process alone breaks off when it is asked to stop."""

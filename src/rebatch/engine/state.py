@@ -9,7 +9,9 @@ from torch import Tensor
 
 from rebatch.engine.gauges import GradientNoise
 from rebatch.engine.outcome import Outcome
+from rebatch.engine.rows import RowSums
 from rebatch.engine.task import Memory, lower_is_better
+from rebatch.policies import Seen
 
 
 @dataclass
@@ -71,6 +73,10 @@ class Progress:
     tally: Tally = field(default_factory=Tally)
     noise: GradientNoise = field(default_factory=GradientNoise)
     memory: Memory = None
+    row: RowSums | None = None
+    """Of the row under way, where a policy is to be told of it."""
+    seen: list[Seen] = field(default_factory=list)
+    """The finished rows that a policy has been told of."""
 
     def begin(self, epoch: int) -> None:
         """Go to an epoch; the one that is under way goes on."""
@@ -81,6 +87,8 @@ class Progress:
         """Take in a finished update."""
         self.tally.add(outcome, samples, clip)
         self.noise.add(outcome.noise)
+        if self.row is not None:
+            self.row.measure(outcome.noise)
         self.memory = outcome.memory
         self.done += 1
         self.update += 1
@@ -105,18 +113,22 @@ class Progress:
             for name, value in vars(self.tally).items()
         }
         plain["noise"] = self.noise.values()
+        plain["row"] = None if self.row is None else self.row.values()
+        plain["seen"] = [list(row) for row in self.seen]
         return plain
 
     @classmethod
     def restored(cls, values: dict[str, Any]) -> "Progress":
         """Return the progress that `values` described."""
-        memory = values["memory"]
+        memory, row = values["memory"], values.get("row")
         return cls(
             **{
                 **values,
                 "tally": Tally(**values["tally"]),
                 "noise": GradientNoise(**values["noise"]),
                 "memory": None if memory is None else tuple(memory),
+                "row": None if row is None else RowSums(**row),
+                "seen": [Seen(*told) for told in values.get("seen", ())],
             }
         )
 
