@@ -6,7 +6,18 @@ import tempfile
 
 import pytest
 
-from rebatch.report import Cell, Chart, Heading, Mark, Series, Table, Text, page, write
+from rebatch.report import (
+    Cell,
+    Chart,
+    Heading,
+    Mark,
+    Series,
+    Table,
+    Text,
+    page,
+    results_page,
+    write,
+)
 
 pytest.importorskip("selenium", reason="the browser tests need selenium")
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -210,3 +221,70 @@ def test_without_a_script_the_chart_is_there(driver, tmp_path):
         assert find(driver, ".tip") == []
     finally:
         driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+@pytest.fixture
+def decided(driver, adaptive, tmp_path):
+    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    driver.get(write(tmp_path / "page.html", results_page(adaptive)).as_uri())
+    return driver
+
+
+def test_decisions_are_rings_that_tell_their_reason(decided):
+    rings = find(decided, "figure:first-of-type circle.ring")
+    assert len(find(decided, ".plot")[0].find_elements("css selector", "circle.ring")) == 6
+    assert all(ring.rect["width"] >= 9 for ring in rings)
+    hover(decided, (200 - 100) / (425 - 100))
+    assert readings(decided)[0] == "updates 200"
+    assert readings(decided)[-2:] == [
+        f"AUTO, seed {seed}: 10 → 20 after epoch 2, update 200: noise scale 84 is above 2 x 40: "
+        "doubling is free [noise scale 84, train loss 2.25]"
+        for seed in (0, 1)
+    ]
+
+
+def test_the_keys_read_decisions_aloud(decided):
+    from selenium.webdriver.common.keys import Keys
+
+    find(decided, ".plot")[4].send_keys(Keys.HOME, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    spoken = find(decided, "figure output")[4].get_attribute("textContent")
+    assert spoken.startswith("updates 200; AUTO, seed 0 20; AUTO, seed 1 20; AUTO, seed 0: 10 → 20")
+
+
+def test_a_hidden_curve_takes_its_decisions_along(decided):
+    find(decided, ".legend button")[0].click()
+    assert len(find(decided, ".plot")[0].find_elements("css selector", "circle.ring")) == 3
+    hover(decided, (200 - 100) / (425 - 100))
+    assert not any("seed 0" in line for line in readings(decided))
+
+
+def test_the_reason_of_a_decision_does_not_run(driver, hostile, tmp_path):
+    driver.get(write(tmp_path / "page.html", results_page(hostile)).as_uri())
+    hover(driver, (200 - 100) / (425 - 100))
+    assert "window.broken = 1" in readings(driver)[-1]
+    assert driver.execute_script("return window.broken") is None
+    assert find(driver, "img") == []
+
+
+def test_the_csv_of_a_table_is_what_the_table_shows(decided):
+    from urllib.parse import unquote
+
+    links = find(decided, ".save a.csv")
+    assert [link.get_attribute("download") for link in links] == ["digits.csv", "decisions.csv"]
+    text = unquote(links[1].get_attribute("href").partition(",")[2])
+    lines = text.split("\r\n")
+    assert lines[0].startswith("run,after epoch,after update,batch size,next,")
+    assert len(lines) == 10  # eight decisions, the head and the end
+    assert '"AUTO, seed 0",2.0,200,10,20,1.0,,1.0,' in lines[2]
+
+
+def test_paper_has_the_curves_and_neither_links_nor_colours_of_the_night(decided):
+    dark = {"name": "prefers-color-scheme", "value": "dark"}
+    decided.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": [dark]})
+    try:
+        shown = "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]"
+        assert decided.execute_script(shown, "body", "backgroundColor") == "rgb(255, 255, 255)"
+        assert decided.execute_script(shown, ".save", "display") == "none"
+        assert decided.execute_script(shown, ".plot path.curve", "display") != "none"
+    finally:
+        decided.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})

@@ -4,15 +4,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rebatch.report._chart import Mark
+from rebatch.report._page import Download
 from rebatch.report._runs import Group, Run
 from rebatch.report._table import Table
-from rebatch.report._values import Value, written
+from rebatch.report._values import Value, csv_text, written
 
 COLUMNS = (
-    *("run", "after epoch", "after update", "batch size", "next", "for epochs", "ends a cycle"),
+    *("run", "after epoch", "after update", "batch size", "next", "epochs", "cycle ends"),
     *("rate ×", "why", "gauges"),
 )
 LABEL = "batch size decided"
+MOST_ROWS = 60
+"""Of more decisions than this only those are shown that changed something."""
 
 
 def names(group: Group) -> list[tuple[str, tuple[Run, ...]]]:
@@ -26,10 +29,9 @@ def decision_marks(run: Run, name: str, against: str) -> Iterator[Mark]:
     """Yield a mark for each decision; a shape stands on the curve where it changed something."""
     for decision in run.decisions:
         epochs = run.epochs_at(decision["update"])
-        changed = decision["batch_size"] != decision["next_batch_size"] or decision["ends_cycle"]
         yield Mark(
             at=decision["update"] if against == "update" else epochs,
-            label=LABEL if changed else "",
+            label=LABEL if _has_changed(decision) else "",
             note=told(decision, epochs),
             series=name,
             on_curve=True,
@@ -45,25 +47,38 @@ def told(decision: dict[str, Any], epochs: float) -> str:
     return f"{sizes} {when}{ended}: {decision['reason']}{gauges}"
 
 
-def decision_rows(groups: Sequence[Group]) -> list[list[Value]]:
-    """Return a row with the `COLUMNS` for every decision of every run."""
+def decision_rows(groups: Sequence[Group], *, changes: bool = False) -> list[list[Value]]:
+    """Return a row with the `COLUMNS` for every decision of every run, or for every change."""
     return [
         _row(name, run, decision)
         for group in groups
         for name, runs in names(group)
         for run in runs
         for decision in run.decisions
+        if _has_changed(decision) or not changes
     ]
 
 
-def decision_table(groups: Sequence[Group]) -> Table | None:
-    """Return the decisions as a table of a page, if there are any."""
-    rows = decision_rows(groups)
-    if not rows:
-        return None
-    count = f"{len(rows):,} decision" + ("s" if len(rows) > 1 else "")
-    caption = f"{count}: when, why, and on which gauges"
-    return Table(columns=COLUMNS, rows=rows, caption=caption, download="decisions.csv")
+def shown_rows(groups: Sequence[Group]) -> tuple[str, list[list[Value]]]:
+    """Return what a table of decisions shows, and what it is called."""
+    every = decision_rows(groups)
+    if len(every) <= MOST_ROWS:
+        return "Decisions: when, why, and on which gauges", every
+    few = decision_rows(groups, changes=True)
+    return f"The {len(few):,} of {len(every):,} decisions that changed the batch size", few
+
+
+def decision_sections(groups: Sequence[Group]) -> Iterator[Table | Download]:
+    """Yield the decisions as a table of a page, if there are any, and all of them as CSV."""
+    every = decision_rows(groups)
+    if every:
+        caption, rows = shown_rows(groups)
+        yield Table(columns=COLUMNS, rows=rows, caption=caption, download=False)
+        yield Download("decisions.csv", csv_text(COLUMNS, every), "CSV")
+
+
+def _has_changed(decision: dict[str, Any]) -> bool:
+    return bool(decision["batch_size"] != decision["next_batch_size"] or decision["ends_cycle"])
 
 
 def _row(name: str, run: Run, decision: dict[str, Any]) -> list[Value]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from rebatch.report._comparison import COLUMNS, RULE, Line, columns_of, is_in_a_table, seeds
 from rebatch.report._controls import questions
 from rebatch.report._decisions import COLUMNS as DECIDED
-from rebatch.report._decisions import decision_rows
+from rebatch.report._decisions import shown_rows
 from rebatch.report._published import tables
 from rebatch.report._runs import Group, devices, headline, read_groups, spread
 from rebatch.report._scaling_text import duration
@@ -23,10 +23,11 @@ def reproduction(root: Path) -> str:
     others = [group for group in groups if not is_in_a_table(group)]
     if others:
         parts.append(f"## Runs beside the paper's cells\n\n{_others(others)}")
-    decided = decision_rows(groups)
+    caption, decided = shown_rows(groups)
     if decided:
         rows = [[written(value) for value in row] for row in decided]
-        parts.append(f"## Decisions of adaptive runs\n\n{markdown_table(DECIDED, rows)}")
+        table = markdown_table(DECIDED, rows)
+        parts.append(f"## Decisions of adaptive runs\n\n{caption}.\n\n{table}")
     return "\n\n".join(parts) + "\n"
 
 

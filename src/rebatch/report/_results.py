@@ -7,7 +7,7 @@ from statistics import mean
 from typing import Any
 
 from rebatch.report._curves import WORDS, charts
-from rebatch.report._decisions import decision_table
+from rebatch.report._decisions import decision_sections
 from rebatch.report._page import Heading, Section, Text, page
 from rebatch.report._paper_sections import paper_sections
 from rebatch.report._published import find_published
@@ -32,14 +32,13 @@ def recipe_sections(recipe: str, groups: Sequence[Group]) -> list[Section | Sequ
     """Return heading, table, curves and decisions of one recipe."""
     metric = headline(groups)
     said = (verdict(groups, metric), FIGURES.get(recipe, ""))
-    sections: list[Section | Sequence[Section]] = [
+    return [
         Heading(recipe),
         Text(" ".join(text for text in said if text)),
         _table(recipe, groups, metric),
         *charts(groups, metric),
+        *decision_sections(groups),
     ]
-    decided = decision_table(groups)
-    return sections if decided is None else [*sections, decided]
 
 
 def _table(recipe: str, groups: Sequence[Group], metric: str) -> Table:
