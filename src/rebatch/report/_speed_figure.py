@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rebatch.errors import RunError
-from rebatch.report._figure import _INK, _LINE, _SOFT, _STYLE, COLOURS
+from rebatch.report._figure import _INK, _STYLE, COLOURS, LINE, SOFT
 from rebatch.report._scale import short
 from rebatch.report._speed import Record, loop_names
 
@@ -56,8 +56,8 @@ def _figure(record: Record) -> "Figure":
         for line, label in zip(*panel.get_legend_handles_labels(), strict=True)
     }
     figure.legend(known.values(), known.keys(), loc="outside upper left", ncols=3, frameon=False)
-    figure.supxlabel("batch size", color=_SOFT, fontsize="medium")
-    figure.supylabel("updates a second", color=_SOFT, fontsize="medium")
+    figure.supxlabel("batch size", color=SOFT, fontsize="medium")
+    figure.supylabel("updates a second", color=SOFT, fontsize="medium")
     return figure
 
 
@@ -70,7 +70,7 @@ def _draw(panel: "Axes", model: str, cells: Sequence[Record]) -> None:
     panel.set_xticks(sizes, labels=[short(size) for size in sizes], minor=False)
     panel.minorticks_off()
     panel.yaxis.set_major_formatter(lambda value, _: short(value))
-    panel.grid(axis="y", color=_LINE, linewidth=0.6)
+    panel.grid(axis="y", color=LINE, linewidth=0.6)
     panel.set_axisbelow(True)
     limits = [cell["limit"] for cell in cells]
     panel.plot(sizes, limits, ":", color=_INK, marker="_", label="roofline", linewidth=1.2)
