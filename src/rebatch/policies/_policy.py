@@ -94,11 +94,15 @@ class Policy(Value):
 
     def first(self, outlook: Outlook) -> Decision:
         """Return the first row: an epoch at the base."""
-        return Decision(min(self.base, outlook.largest), "training starts at the base")
+        return Decision(min(self.base, self.limit(outlook)), "training starts at the base")
 
     def next(self, seen: Sequence[Seen], outlook: Outlook) -> Decision:
         """Return the row that follows the rows seen, of which there is at least one."""
         raise NotImplementedError
+
+    def limit(self, outlook: Outlook) -> int:
+        """Return the largest size that both the policy and the data allow."""
+        return min(self.largest or outlook.largest, outlook.largest)
 
     def __str__(self) -> str:
         """Return the notation, which leaves the base out: AUTO, or GNS(share=0.5)."""

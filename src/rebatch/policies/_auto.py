@@ -1,0 +1,211 @@
+"""Cycles that tune themselves: Auto-CBS."""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from fractions import Fraction
+from itertools import pairwise
+from statistics import fmean, median
+from typing import ClassVar
+
+from rebatch._growth import grown
+from rebatch.errors import positive_int, positive_number
+from rebatch.policies._cycle import Cycle
+from rebatch.policies._policy import Decision, Outlook, Policy, Seen
+
+STEPS = 4
+"""Stairs of the paper's cycle."""
+RISES = 4
+"""So many times in a row validation has to get worse before that counts as overfitting."""
+JUMP = 4
+"""Growth when it does: that of the paper's "-A" cycles, the ones it uses against overfitting."""
+FARTHEST = 64
+"""How many times the base overfitting may drive the size."""
+CLEAR = 64
+"""How many times the base the noise scale has to be for the base to be doubled."""
+
+
+@dataclass(frozen=True, repr=False)
+class auto(Policy):
+    """Cycle the batch size, with lengths and sizes taken from what is measured.
+
+    A cycle climbs in powers of two from the base to 8 times the base.  A step ends after an even
+    share of the cycle, or sooner if the loss has settled; where ``share`` times the noise scale is
+    below the next size, growing is not free and the step goes on while the updates last.  At the
+    top the cycle ends when the loss has settled, falling by less than ``settled`` an epoch, and
+    the size drops to the base.  ``cycle`` is about how many epochs a cycle takes; the last one
+    ends with the budget.  Validation that keeps getting worse makes the size grow at once.
+
+    The run never takes more updates than the paper's four-step cycle from ``base``.
+
+    >>> outlook = Outlook(39, 1, lambda size: 26_560 // size, 26_560)
+    >>> seen = [Seen(10, 0, 1, 2656, 0, 0, 5.7, noise_scale=160.0)]
+    >>> auto(10).next(seen, outlook)[:2]
+    (10, '1 of 10 epochs at 10 are over')
+    """
+
+    _: KW_ONLY
+    share: float = 0.5
+    settled: float = 0.002
+    cycle: int = 60
+    needs_noise: ClassVar[bool] = True
+    ends_with_budget: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive_number("share", self.share)
+        positive_number("settled", self.settled, zero=True)
+        positive_int("cycle", self.cycle, at_least=STEPS)
+
+    def first(self, outlook: Outlook) -> Decision:
+        """Return an epoch at the base, or at more where the budget is too short for that."""
+        size = self._cycle((), (), outlook).first_size()
+        if size <= self.base:
+            return Decision(size, "a first epoch at the base, to measure the noise")
+        return Decision(size, f"{outlook.epochs} epochs are too few to start at {self.base}")
+
+    def next(self, seen: Sequence[Seen], outlook: Outlook) -> Decision:
+        """Go on in the cycle, or end it."""
+        rows = [row for row in seen if row.cycle == seen[-1].cycle]
+        cycle = self._cycle(seen[: -len(rows)], rows, outlook)
+        if len(seen) == 1 and self._shift(seen, outlook):
+            found = _moved(seen[0], cycle.sizes[0])
+        elif _worsens(seen) and self._farther(seen[-1], outlook) > seen[-1].batch_size:
+            why = f"validation got worse {RISES} times in a row: fewer updates fit less noise"
+            found = Decision(self._farther(seen[-1], outlook), why)
+        elif cycle.stairs_above:
+            found = self._below_top(cycle)
+        else:
+            found = self._at_top(cycle, seen, outlook)
+        unit = found.epochs if found.ends_cycle else cycle.unit
+        return found._replace(epochs=min(unit, outlook.left), gauges=_gauges(cycle))
+
+    def _below_top(self, cycle: Cycle) -> Decision:
+        """Climb, or stay another row."""
+        size, larger = cycle.rows[-1].batch_size, cycle.next_size()
+        epochs, noise = cycle.epochs_here, _noise(cycle.rows)
+        if not cycle.may_stay():
+            return Decision(larger, f"time and updates left are needed to end at {cycle.top}")
+        if epochs < cycle.pace:
+            if 2 * epochs >= cycle.pace and self._has_settled(cycle):
+                return Decision(larger, f"the loss has settled at {size}")
+            return Decision(size, f"{epochs} of {cycle.pace} epochs at {size} are over")
+        if noise is None:
+            return Decision(larger, f"no noise scale to go by: even steps of {cycle.pace} epochs")
+        free = f"{self.share:g} x noise scale {noise:.4g}"
+        if self.share * noise >= larger:
+            return Decision(larger, f"{free} is above {larger}: growing is free")
+        return Decision(size, f"{free} is below {larger}: growing is not free yet")
+
+    def _at_top(self, cycle: Cycle, seen: Sequence[Seen], outlook: Outlook) -> Decision:
+        """End the cycle if the loss has settled and there is time for another."""
+        size = cycle.rows[-1].batch_size
+        if any(_worsens(seen[: end + 1]) for end in range(len(seen))):
+            return Decision(size, "validation got worse before: no small batches any more")
+        fresh = self._cycle(seen, (), outlook)
+        base = fresh.first_size()
+        if 2 * outlook.left < max(cycle.length, 4 * len(cycle.sizes)) or base >= cycle.top:
+            return Decision(size, f"annealing at {size} until the budget is spent")
+        if self._has_settled(cycle):
+            why = f"the loss has settled at {size}: back to {base}"
+        elif 4 * cycle.rest <= -cycle.length:
+            why = f"the cycle has waited long enough at {size}: back to {base}"
+        else:
+            return Decision(size, f"the loss still falls at {size}")
+        return Decision(base, why, epochs=fresh.unit, ends_cycle=True)
+
+    def _has_settled(self, cycle: Cycle) -> bool:
+        fall = _fall(cycle.here)
+        return fall is not None and fall < self.settled
+
+    def _farther(self, row: Seen, outlook: Outlook) -> int:
+        return min(JUMP * row.batch_size, FARTHEST * self.base, self.limit(outlook))
+
+    def _cycle(self, before: Sequence[Seen], rows: Sequence[Seen], outlook: Outlook) -> Cycle:
+        """Return the cycle that starts after some rows, with the rows that it has so far."""
+        sizes = self._sizes(self._shift([*before, *rows], outlook), outlook)
+        return self._stretch(sizes, before, rows, outlook)
+
+    def _stretch(
+        self, sizes: tuple[int, ...], before: Sequence[Seen], rows: Sequence[Seen], outlook: Outlook
+    ) -> Cycle:
+        left = outlook.epochs - round(sum(row.epochs for row in before))
+        length = -(-left // max(1, int(left / self.cycle + 0.5)))
+        unspent = self._allowed(outlook) - sum(row.updates for row in before)
+        return Cycle(sizes, length, unspent * length / left, outlook.updates_of, rows)
+
+    def _allowed(self, outlook: Outlook) -> Fraction:
+        """Return the updates of the paper's cycle from the base over the whole budget."""
+        updates = sum(map(outlook.updates_of, self._stairs(0, outlook)))
+        return Fraction(outlook.epochs * updates, STEPS)
+
+    def _sizes(self, shift: int, outlook: Outlook) -> tuple[int, ...]:
+        """Return the stairs from the base, moved by powers of two, to 8 times the larger base."""
+        return tuple(dict.fromkeys(self._stairs(shift, outlook)))
+
+    def _stairs(self, shift: int, outlook: Outlook) -> list[int]:
+        limit = self.limit(outlook)
+        return [grown(self.base, 2, j, limit) for j in range(shift, max(shift, 0) + STEPS)]
+
+    def _shift(self, seen: Sequence[Seen], outlook: Outlook) -> int:
+        """Return by how many powers of two the first epoch moves the base: 2 at most."""
+        if not seen or seen[0].batch_size != self.base or seen[0].noise_scale is None:
+            return 0
+        for shift in _shifts(seen[0].noise_scale / self.base):
+            sizes = self._sizes(shift, outlook)
+            cycle = self._stretch(sizes, (), seen[:1], outlook)
+            if len(sizes) >= STEPS and cycle.affords(sizes[0]):
+                return shift
+        return 0
+
+
+def _shifts(noise: float) -> tuple[int, ...]:
+    """Return the moves of the base to try, for a noise scale in units of the base.
+
+    >>> _shifts(0.2), _shifts(0.4), _shifts(16.0), _shifts(70.0), _shifts(300.0)
+    ((-2, -1), (-1,), (), (1,), (2, 1))
+    """
+    if noise < 1:
+        return ((-2, -1) if noise <= 1 / 4 else (-1,)) if noise <= 1 / 2 else ()
+    return ((2, 1) if noise >= 4 * CLEAR else (1,)) if noise >= CLEAR else ()
+
+
+def _moved(row: Seen, base: int) -> Decision:
+    way = "far above" if base > row.batch_size else "below"
+    why = f"noise scale {row.noise_scale:.4g} is {way} {row.batch_size}"
+    return Decision(base, f"{why}: the base becomes {base}")
+
+
+def _worsens(seen: Sequence[Seen]) -> bool:
+    """Tell whether validation got worse in each of the last rows, all of one size."""
+    last = seen[-RISES - 1 :]
+    figures = [row.validation for row in last if row.validation is not None]
+    same = len({(row.cycle, row.batch_size) for row in last}) == 1
+    rising = all(before < after for before, after in pairwise(figures))
+    return len(figures) == RISES + 1 and same and rising
+
+
+def _noise(rows: Sequence[Seen]) -> float | None:
+    """Return the median of the last three readings: single ones are off by factors."""
+    readings = [row.noise_scale for row in rows if row.noise_scale is not None]
+    return median(readings[-3:]) if readings else None
+
+
+def _fall(rows: Sequence[Seen]) -> float | None:
+    """Return by what share the loss falls in an epoch, from the last four rows of one size."""
+    if len(rows) < 4:
+        return None
+    before = fmean(row.train_loss for row in rows[-4:-2])
+    after = fmean(row.train_loss for row in rows[-2:])
+    epochs = sum(row.epochs for row in rows[-3:-1])
+    return (before - after) / before / epochs if before > 0 else 0.0
+
+
+def _gauges(cycle: Cycle) -> dict[str, float]:
+    row = cycle.rows[-1]
+    found = {
+        "train_loss": row.train_loss,
+        "fall": _fall(cycle.here),
+        "noise_scale": _noise(cycle.rows),
+        "validation": row.validation,
+    }
+    return {name: value for name, value in found.items() if value is not None}
