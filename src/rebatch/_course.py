@@ -54,6 +54,11 @@ class Course:
         return cls(plan, epochs, (first,), policy.measure_every if policy.needs_noise else None)
 
     @property
+    def base(self) -> int:
+        """The batch size that the policy was given."""
+        return self.plan.base
+
+    @property
     def is_whole(self) -> bool:
         """Whether the budget is planned to its end."""
         return self.plan.end.epoch >= self.epochs

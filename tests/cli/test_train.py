@@ -68,7 +68,7 @@ def test_a_run_ends_in_one_line_and_a_folder(tmp_path, capsys):
         (["--schedule", "BL", "--device", "gpu9"], "rebatch: device must be auto, cpu or a device"),
         (["--schedule", "BL", "--checkpoint-every", "-1"], "rebatch: checkpoint-every must be a"),
         (["--schedule", "BL", "--checkpoint-every", "nan"], "rebatch: checkpoint-every must be a"),
-        ([], "rebatch: the following arguments are required: --schedule"),
+        ([], "rebatch: one of the arguments --schedule --plan is required"),
     ],
 )
 def test_wrong_input_is_one_line_and_leaves_nothing(tmp_path, capsys, arguments, complaint):

@@ -8,12 +8,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 if TYPE_CHECKING:
-    from rebatch import Plan
+    from rebatch.engine.job import Job
     from rebatch.engine.state import Progress as RunProgress
 
 
 class TrainingBar:
-    """A bar over the samples of the plan, so that large and small batches weigh alike."""
+    """A bar over the samples of a run, so that large and small batches weigh alike."""
 
     def __init__(self, label: str, *, console: Console | None = None) -> None:
         self._label = label
@@ -36,28 +36,37 @@ class TrainingBar:
     def __exit__(self, *error: object) -> None:
         self._bar.stop()
 
-    def follow(self, plan: "Plan") -> Callable[["RunProgress", float], None]:
-        """Start a bar for a plan and return what moves it, at most ten times a second."""
-        task = self._bar.add_task(self._label, total=plan.samples, state="")
+    def follow(self, job: "Job") -> Callable[["RunProgress", float], None]:
+        """Start a bar for a job and return what moves it, at most ten times a second."""
+        task = self._bar.add_task(self._label, total=_samples(job), state="")
         seen = [0.0, -1.0]
 
         def watch(progress: "RunProgress", rate: float) -> None:
             now = time.monotonic()
-            if now - seen[0] < 0.1 and progress.update < plan.updates:
+            if now - seen[0] < 0.1 and progress.update < job.plan.updates:
                 return
-            samples = plan.sample_at(progress.update)
+            samples = job.plan.sample_at(progress.update)
             if seen[1] < 0:
                 seen[1] = samples
                 self._bar.reset(task, completed=samples)
             seen[0] = now
-            self._bar.update(task, completed=samples, state=self._state(plan, progress, rate, task))
+            self._bar.update(task, completed=samples, state=self._state(job, progress, rate, task))
 
         return watch
 
-    def _state(self, plan: "Plan", progress: "RunProgress", rate: float, task: object) -> str:
-        row = plan.rows[plan.row_at(progress.update - 1)]
+    def _state(self, job: "Job", progress: "RunProgress", rate: float, task: object) -> str:
+        row = job.plan.rows[job.plan.row_at(progress.update - 1)]
         speed = next(each.speed for each in self._bar.tasks if each.id == task) or 0.0
+        epochs = job.plan.epochs if job.course is None else job.course.epochs
+        why = "" if job.policy is None or job.course is None else f"\n{job.course.reason}"
         return (
-            f"epoch {progress.epoch + 1}/{plan.epochs:g} · batch {row.batch_size} · "
-            f"cycle {row.cycle + 1} · rate {rate:.3g} · {speed:,.0f} samples/s"
+            f"epoch {progress.epoch + 1}/{epochs:g} · batch {row.batch_size} · "
+            f"cycle {row.cycle + 1} · rate {rate:.3g} · {speed:,.0f} samples/s{why}"
         )
+
+
+def _samples(job: "Job") -> int:
+    """Return the samples of the run, where a policy plans it those of its budget of epochs."""
+    if job.policy is None or job.course is None:
+        return job.plan.samples
+    return job.course.epochs * job.plan.examples

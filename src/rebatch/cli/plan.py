@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from rebatch._course import expected
 from rebatch._plan import Plan, baseline
 from rebatch._plan import plan as make_plan
 from rebatch.cli._numbers import whole
 from rebatch.cli._scaling import add_scaling, clusters
 from rebatch.errors import InputError
+from rebatch.policies import Policy
 from rebatch.scaling import Cluster, compared
-from rebatch.schedules import Clock, parse
+from rebatch.schedules import Clock, Schedule, constant, parse
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -33,6 +35,8 @@ CODE is one of
   BL, CBS-k, CBS-k-n, each CBS also with -A or -T    the paper's codes; they need --base
   "0:768 250B:1536"                                  thresholds, in samples unless --clock says
   "linear(8, 64, length=5)"                          a call of any shape of rebatch
+  AUTO, GNS, PLATEAU, ABSA                           policies, which decide while they train: what
+                                                     is shown of them is an estimate
 """
 _EPILOG = """\
 examples:
@@ -42,6 +46,7 @@ examples:
   rebatch plan "0:768 250B:1536" --samples 500B
   rebatch plan CBS-5 --base 10 --epochs 40 --examples 50000 --plot plan.html
   rebatch plan --recipe l1-ptb --schedule CBS-10
+  rebatch plan --recipe l1-ptb --schedule AUTO
   rebatch plan --gallery --plot gallery.svg
   rebatch plan CBS-10-3 --base 256 --epochs 90 --examples 1281167 --ranks 64 --micro-batch 32
 
@@ -145,7 +150,17 @@ def _plans(arguments: argparse.Namespace) -> list[Plan]:
     schedules = [parse(code, base, clock=clock) for code in arguments.codes]
     names = ("epochs", "updates", "samples", "examples", "tokens", "bptt", "tokens_per_example")
     numbers = {name: whole(name, getattr(arguments, name)) for name in names}
-    return [make_plan(schedule, drop_last=arguments.drop_last, **numbers) for schedule in schedules]
+    return [_planned(schedule, arguments.drop_last, numbers) for schedule in schedules]
+
+
+def _planned(schedule: Schedule | Policy, drop_last: bool, numbers: dict[str, int | None]) -> Plan:
+    """Return the plan, or what is to be expected of one that is made while training."""
+    if isinstance(schedule, Schedule):
+        return make_plan(schedule, drop_last=drop_last, **numbers)
+    if numbers["epochs"] is None:
+        raise InputError(f"epochs must be given with {schedule}, got none")
+    known = make_plan(constant(schedule.base), drop_last=drop_last, **numbers)
+    return expected(schedule, known.amount, numbers["epochs"])
 
 
 def _plans_of_recipe(arguments: argparse.Namespace) -> list[Plan]:
@@ -160,7 +175,7 @@ def _plans_of_recipe(arguments: argparse.Namespace) -> list[Plan]:
     if arguments.baseline is None:
         arguments.baseline = str(recipe.baseline_batch_size)
     codes = arguments.codes or recipe.schedules
-    return [case(recipe, code, arguments.variant).plan() for code in codes]
+    return [case(recipe, code, arguments.variant).expected() for code in codes]
 
 
 def _set_gallery(arguments: argparse.Namespace) -> None:

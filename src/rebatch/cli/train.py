@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rebatch.errors import InputError, positive_int
+from rebatch.errors import InputError, RunError, positive_int
 
 if TYPE_CHECKING:
-    from rebatch import Plan
-    from rebatch.engine.job import Watch
+    from rebatch.engine.job import Job, Watch
+    from rebatch.recipes import Case, Recipe
 
 EXAMPLES = """\
 examples:
@@ -19,6 +19,11 @@ examples:
   rebatch train c1-cifar10 --schedule BL --set epochs=5 --out runs/short
   rebatch train l1-ptb --schedule CBS-10 --variant equal-noise --out runs/control
   rebatch train l1-ptb --schedule CBS-10 --out runs/l1 --resume
+  rebatch train l1-ptb --schedule AUTO --out runs/auto
+  rebatch train l1-ptb --plan runs/auto/plan.json --seed 1 --out runs/again
+
+AUTO, GNS, PLATEAU and ABSA decide the batch sizes while they train, from what they measure.
+Their run's plan.json says what they decided and why; --plan trains just that again.
 
 Several processes make one run, and share every batch of the schedule, when torchrun starts them:
   torchrun --nproc-per-node 2 -m rebatch train digits --schedule CBS-5 --out runs/digits
@@ -40,7 +45,9 @@ def register(commands: Any) -> None:
     )
     parser.add_argument("recipe", help="a recipe, as 'rebatch recipes' lists them")
     add_run_arguments(parser)
-    parser.add_argument("--schedule", required=True, metavar="CODE", help="BL, CBS-5-3-A, …")
+    sizes = parser.add_mutually_exclusive_group(required=True)
+    sizes.add_argument("--schedule", metavar="CODE", help="BL, CBS-5-3-A, AUTO, …")
+    sizes.add_argument("--plan", type=Path, metavar="FILE", help="or: the plan.json of a run")
     parser.add_argument("--seed", default="0", metavar="S", help="default: 0")
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="the run's folder")
     parser.add_argument("--variant", metavar="NAME", help="a control instead of the paper's case")
@@ -94,7 +101,7 @@ def run_train(arguments: argparse.Namespace) -> None:
     from rebatch.recipes import case, find, override
 
     recipe = override(find(arguments.recipe), arguments.settings)
-    made = case(recipe, arguments.schedule, arguments.variant)
+    made = _case(recipe, arguments)
     seed = whole("seed", arguments.seed)
     interval = seconds("checkpoint-every", arguments.checkpoint_every)
 
@@ -105,10 +112,10 @@ def run_train(arguments: argparse.Namespace) -> None:
 
     speaks = is_first()  # of several processes that make one run
 
-    def follow(plan: "Plan") -> "Watch":
+    def follow(job: "Job") -> "Watch":
         if speaks:
-            _compare(plan.examples, made.plan().examples, recipe.data)
-        return bar.follow(plan)
+            _compare(job.plan.examples, case(recipe, "BL").plan().examples, recipe.data)
+        return bar.follow(job)
 
     with contextlib.ExitStack() as stack:
         listeners = []
@@ -133,6 +140,23 @@ def run_train(arguments: argparse.Namespace) -> None:
         )
     if speaks:
         print(summary(result, arguments.out))
+
+
+def _case(recipe: "Recipe", arguments: argparse.Namespace) -> "Case":
+    """Return what to train: a schedule, or a plan that a run recorded."""
+    from rebatch.recipes import case, replay
+
+    if arguments.plan is None:
+        return case(recipe, arguments.schedule, arguments.variant)
+    from rebatch._course import Course
+    from rebatch.records import read_json
+
+    if arguments.variant is not None:
+        raise InputError(f"variant must not be given with --plan, got {arguments.variant!r}")
+    try:
+        return replay(recipe, Course.from_dict(read_json(arguments.plan)))
+    except RunError as error:
+        raise InputError(f"plan must be the plan.json of a run, got {error}") from None
 
 
 def _compare(found: int, official: int, data: str) -> None:

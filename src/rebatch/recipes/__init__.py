@@ -6,6 +6,7 @@ from rebatch.errors import InputError
 from rebatch.recipes._case import VARIANTS as VARIANTS
 from rebatch.recipes._case import Case as Case
 from rebatch.recipes._case import case as case
+from rebatch.recipes._case import replay as replay
 from rebatch.recipes._paper import DEMO as DEMO
 from rebatch.recipes._paper import PAPER as PAPER
 from rebatch.recipes._paper import STUDIES as STUDIES

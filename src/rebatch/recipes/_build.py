@@ -83,7 +83,7 @@ def build(
         ranks=ranks,
         engine=choose_engine(engine, device, ranks.size),
     )
-    return Built(learner, plan, _snapshots(recipe, plan))
+    return Built(learner, plan, snapshots_of(recipe, plan))
 
 
 def load_data(recipe: Recipe, root: Path | None, seed: int) -> Any:
@@ -182,6 +182,7 @@ def _task(
         squared_error=recipe.loss == "squared-error",
         dtype=dtype,
         ranks=ranks,
+        epochs=recipe.epochs,
     )
 
 
@@ -227,7 +228,7 @@ def _adversarial(recipe: Recipe) -> Adversarial | None:
 
 def _norm_batch_size(recipe: Recipe, case: Case) -> int | None:
     if recipe.norm_batch_size is None:
-        return case.schedule.first_size
+        return case.base
     return recipe.norm_batch_size or None
 
 
@@ -265,9 +266,12 @@ def _optimizer(recipe: Recipe, model: nn.Module, device: torch.device) -> torch.
     )
 
 
-def _snapshots(recipe: Recipe, plan: Plan) -> dict[int, int]:
+def snapshots_of(recipe: Recipe, plan: Plan) -> dict[int, int]:
+    """Return the snapshots of a plan, as far as it goes."""
     if recipe.snapshot_epochs:
-        return snapshot_epochs(plan, recipe.snapshot_epochs)
+        ahead = plan.epochs < recipe.epochs
+        reached = [epoch for epoch in recipe.snapshot_epochs if epoch <= plan.epochs or not ahead]
+        return snapshot_epochs(plan, tuple(reached))
     return snapshot_updates(plan, recipe.snapshot_at)
 
 

@@ -5,14 +5,18 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
-from rebatch import Plan, Schedule, constant, parse, rates
+from rebatch import Plan, Policy, Schedule, constant, parse, rates
 from rebatch import plan as make_plan
+from rebatch._amount import Amount
+from rebatch._course import Course, expected
 from rebatch.errors import InputError
 from rebatch.rates import Rate
 from rebatch.recipes._recipe import Recipe
 from rebatch.recipes._sizes import amount
 
 SNAPSHOTS_AS = "snapshots-as-"
+REPLAY = "replay-"
+"""Begins the variant of a run that trains a recorded plan."""
 
 
 @dataclass(frozen=True)
@@ -22,14 +26,50 @@ class Case:
     recipe: Recipe
     code: str
     """The schedule that was asked for."""
-    schedule: Schedule
-    """The schedule that is fed: another one than asked for in some controls."""
+    schedule: Schedule | Policy | Course
+    """The schedule that is fed: another one than asked for in some controls; or who makes the
+    plan; or one that was made."""
     rate: Rate
     variant: str | None = None
 
+    @property
+    def policy(self) -> Policy | None:
+        """Who makes the plan while it is trained, if anybody."""
+        return self.schedule if isinstance(self.schedule, Policy) else None
+
+    @property
+    def base(self) -> int:
+        """The batch size that the recipe has cycles start from, or its baseline have."""
+        if isinstance(self.schedule, Schedule):
+            return self.schedule.first_size
+        return self.schedule.base
+
     def plan(self, data: dict[str, Any] | None = None) -> Plan:
-        """Return the plan on the data given, or on as much as the data set officially has."""
-        return make_plan(self.schedule, epochs=self.recipe.epochs, **(data or amount(self.recipe)))
+        """Return the plan on the data given, or on as much as the data set officially has.
+
+        Of a policy it is the first row: see `expected` for all that is to be expected.
+        """
+        given, epochs = data or amount(self.recipe), self.recipe.epochs
+        if isinstance(self.schedule, Schedule):
+            return make_plan(self.schedule, epochs=epochs, **given)
+        course = self.course(_amount(given))
+        assert course is not None
+        return course.plan
+
+    def course(self, held: Amount) -> Course | None:
+        """Return the course on this amount of data, where the schedule is not known before."""
+        if isinstance(self.schedule, Policy):
+            return Course.begun(self.schedule, held, self.recipe.epochs)
+        if isinstance(self.schedule, Course):
+            return _fitting(self.schedule, held, self.recipe)
+        return None
+
+    def expected(self) -> Plan:
+        """Return the whole plan on the official data; of a policy an estimate, which says so."""
+        if isinstance(self.schedule, Policy):
+            held = _amount(amount(self.recipe))
+            return expected(self.schedule, held, self.recipe.epochs)
+        return self.plan()
 
     def rate_at(self, position: float, history: Sequence[float]) -> float:
         """Return the learning rate at a position in epochs."""
@@ -50,6 +90,7 @@ def case(recipe: Recipe, code: str, variant: str | None = None) -> Case:
     rate = recipe.baseline_rate if is_baseline else recipe.cyclical_rate
     schedule = parse(code, base)
     plain = Case(recipe, str(schedule), schedule, rate)
+    _check_policy(plain)
     if variant is None:
         return plain
     if variant.startswith(SNAPSHOTS_AS):
@@ -62,8 +103,51 @@ def case(recipe: Recipe, code: str, variant: str | None = None) -> Case:
     return replace(VARIANTS[variant](plain), variant=variant)
 
 
+def replay(recipe: Recipe, course: Course) -> Case:
+    """Return the case that trains a recorded course as it is; its variant says which."""
+    code = course.plan.schedule
+    rate = recipe.baseline_rate if code == "BL" else recipe.cyclical_rate
+    return Case(recipe, code, course, rate, f"{REPLAY}{course.fingerprint}")
+
+
+def _amount(data: dict[str, Any]) -> Amount:
+    return make_plan(constant(1), epochs=1, **data).amount
+
+
+def _fitting(course: Course, held: Amount, recipe: Recipe) -> Course:
+    """Refuse a course that was made for other data, or for another length."""
+    plan = course.plan
+    if plan.amount != held:
+        raise InputError(f"plan must be made for {held} of {recipe.data}, got {plan.amount}")
+    if plan.epochs != recipe.epochs:
+        advice = f"change the recipe with --set epochs={plan.epochs:g}"
+        raise InputError(
+            f"plan must have {recipe.epochs} epochs as the recipe, got {plan.epochs:g}: {advice}"
+        )
+    return course
+
+
+def _check_policy(plain: Case) -> None:
+    """Refuse what looks at the sizes to come, where a policy is still to decide them."""
+    recipe = plain.recipe
+    if plain.policy is None:
+        return
+    if recipe.norm_batch_size == 0:
+        raise InputError(f"norm_batch_size must be above 0 with {plain.code}, got 0")
+    if recipe.snapshot_at == "top-step-end":
+        raise InputError(f"snapshot_at must not be top-step-end with {plain.code}, got it")
+
+
+def _known(plain: Case) -> Schedule:
+    """Return the schedule of a control that needs to know it before training."""
+    if isinstance(plain.schedule, Schedule):
+        return plain.schedule
+    raise InputError(f"schedule must be known before training for this variant, got {plain.code}")
+
+
 def _base_batch(plain: Case) -> Case:
     """Keep the batch at the base of the cycles, with the baseline's rate."""
+    _known(plain)
     return replace(
         plain,
         schedule=constant(plain.recipe.cyclical_batch_size),
@@ -73,15 +157,17 @@ def _base_batch(plain: Case) -> Case:
 
 def _equal_noise(plain: Case) -> Case:
     """Keep the batch at the base and divide the rate instead: the same noise scale."""
+    known = _known(plain)
     return replace(
         plain,
-        schedule=constant(plain.schedule.first_size),
-        rate=rates.equal_noise(plain.rate, plain.schedule),
+        schedule=constant(known.first_size),
+        rate=rates.equal_noise(plain.rate, known),
     )
 
 
 def _equal_updates(plain: Case) -> Case:
     """Keep the batch constant at the size that gives as many updates as the cycles do."""
+    _known(plain)
     cycles = plain.plan()
     low, high = cycles.sizes[0], cycles.sizes[-1]
 
@@ -112,6 +198,7 @@ def _divided_at_75(plain: Case) -> Case:
 
 def _whole_batch_norm(plain: Case) -> Case:
     """Let batch norm see the whole batch, however large it is."""
+    _known(plain)
     return replace(plain, recipe=replace(plain.recipe, norm_batch_size=0))
 
 

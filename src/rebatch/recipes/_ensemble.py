@@ -3,12 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+from rebatch._course import Course
 from rebatch.engine.ensemble import evaluate_snapshots
 from rebatch.engine.precision import autocast, choose_device
 from rebatch.engine.snapshots import list_snapshots
 from rebatch.errors import InputError, RunError, positive_int, shown
 from rebatch.recipes._build import build
-from rebatch.recipes._case import Case, case
+from rebatch.recipes._case import REPLAY, Case, case, replay
 from rebatch.recipes._recipe import Recipe
 from rebatch.records import RunFolder, read_json
 
@@ -57,4 +58,6 @@ def _case_of(folder: RunFolder) -> tuple[Case, int]:
             raise RunError(f"{folder.run} is not the record of a run: its {name} is {found}")
     recipe = Recipe.from_dict(described["settings"])
     seed = positive_int("seed", described["seed"], at_least=0)
+    if (described["variant"] or "").startswith(REPLAY):
+        return replay(recipe, Course.from_dict(read_json(folder.plan))), seed
     return case(recipe, described["schedule"], described["variant"]), seed

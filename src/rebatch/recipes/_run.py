@@ -4,13 +4,13 @@ import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
 import rebatch
-from rebatch import Plan
 from rebatch.engine.ensemble import evaluate_snapshots
 from rebatch.engine.holding import hold
 from rebatch.engine.job import Job, Listener, Watch
@@ -23,7 +23,7 @@ from rebatch.engine.state import Progress
 from rebatch.engine.stopping import Stopped
 from rebatch.engine.workers import worker_fault
 from rebatch.errors import InputError, RunError, positive_int
-from rebatch.recipes._build import Built, build
+from rebatch.recipes._build import Built, build, snapshots_of
 from rebatch.recipes._case import Case
 from rebatch.records import (
     FAILED,
@@ -48,7 +48,7 @@ def run(
     resume: bool = False,
     checkpoint_every: float = 60.0,
     listeners: Sequence[Listener] = (),
-    watch: Callable[[Plan], Watch] | None = None,
+    watch: Callable[[Job], Watch] | None = None,
 ) -> dict[str, Any]:
     """Train a case into ``out`` and return its result; with ``resume`` go on where it stopped.
 
@@ -83,9 +83,12 @@ def run(
             log_every=case.recipe.log_every,
             checkpoint_every=checkpoint_every,
             listeners=listeners if ranks.is_first else (),
+            course=case.course(built.plan.amount),
+            policy=case.policy,
+            due=partial(snapshots_of, case.recipe),
         )
         if watch is not None and ranks.is_first:
-            job.watch = watch(built.plan)
+            job.watch = watch(job)
         with _status_kept(folder, writes=ranks.is_first):
             progress = train(job, resume=going_on)
             result = _result(described, built, progress, folder, chosen)
@@ -177,6 +180,7 @@ def _take(folder: RunFolder, described: dict[str, Any], *, resume: bool) -> dict
     if not folder.run.exists():
         for path in (
             folder.metrics,
+            folder.plan,
             folder.checkpoint,
             folder.previous_checkpoint,
             folder.snapshots,

@@ -57,8 +57,8 @@ class Identity:
 
     @cached_property
     def plan(self) -> Plan:
-        """The run's plan on as much data as the set officially has."""
-        return self.case.plan()
+        """The run's plan on as much data as the set officially has, estimated for a policy."""
+        return self.case.expected()
 
 
 def identities(
