@@ -11,8 +11,8 @@ import rebatch
 from rebatch.errors import InputError, RunError
 
 COMMANDS = (
-    *("plan", "demo", "recipes", "data", "train", "sweep", "reproduce", "ensemble"),
-    *("report", "bench"),
+    *("plan", "demo", "recipes", "data", "train", "sweep", "probe", "reproduce"),
+    *("ensemble", "report", "bench"),
 )
 
 
