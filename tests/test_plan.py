@@ -270,6 +270,11 @@ class TestBaseline:
             {"schedule": "CBS-5", "epochs": 3},
             "schedule must be a schedule, use rebatch.parse for text, got 'CBS-5'",
         ),
+        (
+            {"schedule": rebatch.auto(10), "epochs": 3},
+            "schedule must be a schedule: a policy decides while it trains, `rebatch plan` shows "
+            "an example, got auto(10)",
+        ),
     ],
 )
 def test_arguments_that_make_no_plan_are_refused(arguments, message):

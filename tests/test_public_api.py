@@ -7,15 +7,16 @@ from inspect import ismodule
 from pathlib import Path
 
 import rebatch
-from rebatch import rates, schedules
+from rebatch import policies, rates, schedules
 
 FUNCTIONS_AND_VALUES = [
-    *("InputError", "Plan", "Policy", "Row", "RunError", "Schedule", "adabatch", "baseline"),
-    "clamp",
-    *("constant", "cosine", "cyclic", "cyclical", "exponential", "from_function", "join"),
-    *("linear", "milestones", "multiple_of", "noise_scale", "one_cycle", "parse", "plan"),
-    *("polynomial", "repeat", "square_wave", "steps", "thresholds", "triangular"),
+    *("InputError", "Plan", "Policy", "Row", "RunError", "Schedule", "absa", "adabatch", "auto"),
+    *("baseline", "clamp", "constant", "cosine", "cyclic", "cyclical", "exponential"),
+    *("from_function", "gns", "join", "linear", "milestones", "multiple_of", "noise_scale"),
+    *("one_cycle", "parse", "plan", "plateau", "polynomial", "repeat", "square_wave", "steps"),
+    *("thresholds", "triangular"),
 ]
+POLICIES = ["Decision", "Outlook", "Policy", "Seen", "absa", "auto", "gns", "plateau"]
 SCHEDULES = [
     *("Clock", "Schedule", "Stair", "adabatch", "clamp", "constant", "cosine", "cyclic"),
     *("cyclical", "exponential", "from_function", "join", "linear", "milestones"),
@@ -45,6 +46,10 @@ def public(module: object) -> list[str]:
 
 def test_the_names_of_rebatch():
     assert public(rebatch) == FUNCTIONS_AND_VALUES
+
+
+def test_the_names_of_policies():
+    assert public(policies) == POLICIES
 
 
 def test_the_names_of_schedules():

@@ -20,6 +20,10 @@ from rebatch.errors import InputError as InputError
 from rebatch.errors import RunError as RunError
 from rebatch.noise import noise_scale as noise_scale
 from rebatch.policies import Policy as Policy
+from rebatch.policies import absa as absa
+from rebatch.policies import auto as auto
+from rebatch.policies import gns as gns
+from rebatch.policies import plateau as plateau
 from rebatch.schedules import Schedule as Schedule
 from rebatch.schedules import adabatch as adabatch
 from rebatch.schedules import clamp as clamp

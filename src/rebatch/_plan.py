@@ -12,6 +12,7 @@ from rebatch._run import Place, Run
 from rebatch._table import Plan as Plan
 from rebatch._table import replay, too_large
 from rebatch.errors import InputError, positive_int, shown
+from rebatch.policies import Policy
 from rebatch.schedules import Schedule, Stair, constant
 
 ENDLESS = 2**62
@@ -22,7 +23,7 @@ Length = tuple[str, int]
 
 
 def plan(
-    schedule: Schedule,
+    schedule: Schedule | Policy,
     *,
     epochs: int | None = None,
     updates: int | None = None,
@@ -45,6 +46,9 @@ def plan(
     >>> made.updates, made.cycle_ends
     (15420, (15, 30, 45, 60, 75, 90))
     """
+    if isinstance(schedule, Policy):
+        rule = "a schedule: a policy decides while it trains, `rebatch plan` shows an example"
+        raise InputError(f"schedule must be {rule}, got {shown(schedule)}")
     if not isinstance(schedule, Schedule):
         rule = "a schedule, use rebatch.parse for text"
         raise InputError(f"schedule must be {rule}, got {shown(schedule)}")

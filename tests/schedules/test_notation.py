@@ -4,11 +4,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rebatch import InputError, Schedule, clamp, constant, cyclical, join, parse, thresholds
+from rebatch import InputError, clamp, constant, cyclical, join, parse, thresholds
+from rebatch.policies import Policy, absa, auto, gns, plateau
 from rebatch.schedules import adabatch, linear, milestones, multiple_of, repeat, steps, triangular
 from rebatch.schedules._notation import _COMBINATORS, _SHAPES
 
-FORM = "schedule must be BL or CBS-k[-n][-A|-T], got "
+FORM = "schedule must be BL, CBS-k[-n][-A|-T], or AUTO, ABSA, GNS or PLATEAU, got "
 CALL = "schedule must be a call such as linear(8, 64, length=5), got "
 WORDS = (
     "schedule must be words of the form threshold:size, as in '0:768 250B:1536' "
@@ -40,9 +41,9 @@ class TestCodes:
     @pytest.mark.parametrize(
         ("text", "why"),
         [
-            ("", "at character 1, '' is neither BL nor CBS"),
-            ("CSB-5", "at character 1, 'CSB' is neither BL nor CBS"),
-            ("CBS5", "at character 1, 'CBS5' is neither BL nor CBS"),
+            ("", "at character 1, '' is none of them"),
+            ("CSB-5", "at character 1, 'CSB' is none of them"),
+            ("CBS5", "at character 1, 'CBS5' is none of them"),
             ("BL-5", "at character 4, nothing may follow BL"),
             (
                 "CBS",
@@ -111,6 +112,73 @@ class TestCodes:
         with pytest.raises(InputError) as caught:
             parse("CBS-5")
         assert str(caught.value) == "base must be given with a paper code, got none for 'CBS-5'"
+
+
+class TestPolicies:
+    @pytest.mark.parametrize(
+        ("text", "policy"),
+        [
+            ("AUTO", auto(10)),
+            (" absa ", absa(10)),
+            ("GNS()", gns(10)),
+            ("GNS(share=0.5, largest=640)", gns(10, share=0.5, largest=640)),
+            ("ABSA(cyclical=True, ratio=8)", absa(10, ratio=8, cyclical=True)),
+            ("PLATEAU(watch='validation')", plateau(10, watch="validation")),
+            ("plateau(20, patience=0)", plateau(20, patience=0)),
+        ],
+    )
+    def test_a_policy_is_read_from_its_code_or_its_call(self, text, policy):
+        assert parse(text, 10) == policy
+
+    @pytest.mark.parametrize(
+        ("policy", "text"),
+        [
+            (auto(10), "AUTO"),
+            (gns(10, share=0.5, largest=640), "GNS(largest=640, share=0.5)"),
+            (absa(10, scale_rate=False), "ABSA(scale_rate=False)"),
+            (plateau(10, watch="validation"), "PLATEAU(watch='validation')"),
+        ],
+    )
+    def test_a_policy_is_written_as_it_is_read(self, policy, text):
+        assert str(policy) == text
+        assert parse(text, 10) == policy
+        assert parse(repr(policy)) == policy
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            (
+                "GNS(shares=1)",
+                "schedule must be GNS or GNS(option=value, ...), got 'GNS(shares=1)': at character "
+                "1, gns() got an unexpected keyword argument 'shares'",
+            ),
+            ("GNS(share=0)", "share must be a finite number above 0, got 0"),
+            ("AUTO(", "schedule must be AUTO or AUTO(option=value, ...), got 'AUTO('"),
+            ("GNS(1).x", "schedule must be GNS or GNS(option=value, ...), got 'GNS(1).x': at "),
+            ("AUTO-5", f"{FORM}'AUTO-5': at character 1, 'AUTO' takes its options as AUTO(...)"),
+        ],
+    )
+    def test_a_policy_that_does_not_parse_says_why(self, text, message):
+        with pytest.raises(InputError) as caught:
+            parse(text, 10)
+        assert str(caught.value).startswith(message)
+
+    def test_the_code_of_a_policy_needs_a_base(self):
+        with pytest.raises(InputError) as caught:
+            parse("AUTO")
+        assert str(caught.value) == "base must be given with a policy's code, got none for 'AUTO'"
+
+    def test_a_policy_counts_epochs(self):
+        assert parse("AUTO", 10, clock="epochs") == auto(10)
+        with pytest.raises(InputError) as caught:
+            parse("AUTO", 10, clock="updates")
+        assert str(caught.value) == (
+            "clock must be epochs for AUTO, which decides after them, got 'updates'"
+        )
+
+    def test_a_policy_is_no_part_of_a_schedule(self):
+        with pytest.raises(InputError, match="schedule must be a schedule, got auto"):
+            parse("clamp(auto(10), high=50)")
 
 
 class TestThresholds:
@@ -182,7 +250,7 @@ class TestCalls:
             ("constant(x)", f"{CALL}'constant(x)': at character 10, only calls, "),
             ("constant(*(1,))", f"{CALL}'constant(*(1,))': at character 10, only calls, "),
             ("os.system('x')", f"{CALL}\"os.system('x')\": at character 1, only calls, "),
-            ("print(5)", f"{CALL}'print(5)': at character 1, 'print' is none of adabatch, clamp, "),
+            ("print(5)", f"{CALL}'print(5)': at character 1, 'print' is none of absa, adabatch, "),
             ("constant()", f"{CALL}'constant()': at character 1, constant() missing 1 required "),
             ("constant(1, 2)", f"{CALL}'constant(1, 2)': at character 1, constant() takes 2 "),
             ("constant(**{})", f"{CALL}'constant(**{{}})': at character 1, constant() got an "),
@@ -232,8 +300,7 @@ def refused_or_read(text: str) -> None:
         schedule = parse(text, 10)
     except InputError:
         return
-    assert isinstance(schedule, Schedule)
-    assert schedule(0) >= 1
+    assert isinstance(schedule, Policy) or schedule(0) >= 1
 
 
 @given(text=st.text())
