@@ -6,7 +6,7 @@ import pytest
 from rebatch._amount import Examples, Tokens
 from rebatch._course import Course, expected
 from rebatch.errors import InputError
-from rebatch.policies import Decision, Policy
+from rebatch.policies import Decision, Policy, plateau
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,6 +52,13 @@ def test_a_decision_adds_a_row_and_marks_the_one_before():
     assert [(row.cycle, row.step, row.ends_cycle) for row in rows] == [
         *((0, 0, False), (0, 1, False), (0, 2, True), (1, 0, False))
     ]
+
+
+def test_rows_of_one_size_are_one_step():
+    made = course().decided(Decision(10, "")).decided(Decision(10, "", ends_cycle=True))
+    made = made.decided(Decision(20, ""))
+    places = [(row.cycle, row.step) for row in made.plan.rows]
+    assert places == [(0, 0), (0, 0), (1, 0), (1, 1)]
 
 
 def test_a_row_is_cut_at_the_end_of_the_budget():
@@ -126,12 +133,21 @@ def test_the_fingerprint_tells_rates_and_ends_of_cycles_apart():
 
 def test_what_to_expect_is_what_a_policy_does_that_can_measure_nothing():
     plan = expected(climbing(10), Examples(100), 5)
-    assert [row.batch_size for row in plan.rows] == [10, 20, 40, 10, 20]
+    assert [(row.batch_size, row.epochs) for row in plan.rows] == [
+        *((10, 1), (20, 1), (40, 1), (10, 1), (20, 1))
+    ]
     assert plan.cycle_ends == (3, 5)
     assert plan.notes == (
         "CLIMBING decides while it trains: rows and totals are an estimate, as if the loss fell "
         "and nothing else could be measured",
     )
+
+
+def test_rows_of_one_step_are_expected_as_one():
+    plan = expected(plateau(10), Examples(100), 5)
+    assert [(row.batch_size, row.epochs, row.updates, row.samples) for row in plan.rows] == [
+        (10, 5, 50, 500)
+    ]
 
 
 def test_a_batch_that_no_epoch_has_an_update_of_is_refused():

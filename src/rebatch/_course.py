@@ -5,9 +5,10 @@ It is written down as it grows, so that what was decided once can be trained aga
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 from rebatch._amount import Amount, Examples
@@ -19,6 +20,8 @@ from rebatch.policies import Decision, Outlook, Policy, Seen
 
 MEASURED = 8
 """How often the gradient noise is measured in a row that is too short for more."""
+
+SUMS = ("epochs", "updates", "samples")
 
 
 @dataclass(frozen=True)
@@ -85,8 +88,10 @@ class Course:
         """Return the course with the row of a decision, cut at the end of the budget."""
         plan = self._plan_so_far(ends_cycle=decision.ends_cycle)
         epochs = min(decision.epochs, self.epochs - plan.end.epoch)
-        grown = plan.extend(plan.next_row(decision.batch_size, epochs=epochs))
-        return replace(self, plan=grown, decisions=(*self.decisions, decision))
+        row, last = plan.next_row(decision.batch_size, epochs=epochs), plan.rows[-1]
+        if row.batch_size == last.batch_size and not last.ends_cycle:
+            row = replace(row, step=last.step)  # the same stair goes on
+        return replace(self, plan=plan.extend(row), decisions=(*self.decisions, decision))
 
     def closed(self) -> "Course":
         """Return the course with its last row as the end of a cycle."""
@@ -161,7 +166,18 @@ def expected(policy: Policy, amount: Amount, epochs: int) -> Plan:
     if policy.ends_with_budget:
         course = course.closed()
     note = f"{policy} decides while it trains: rows and totals are an estimate, as if the loss fell"
-    return replace(course.plan, notes=(f"{note} and nothing else could be measured",))
+    rows = tuple(_stairs(course.plan))
+    return replace(course.plan, rows=rows, notes=(f"{note} and nothing else could be measured",))
+
+
+def _stairs(plan: Plan) -> Iterator[Row]:
+    """Yield the rows of a plan of whole epochs, those of a stair as one."""
+    for _, alike in groupby(plan.rows, key=lambda row: (row.cycle, row.step)):
+        first, *others = alike
+        for row in others:
+            sums = {name: getattr(first, name) + getattr(row, name) for name in SUMS}
+            first = replace(first, ends_cycle=row.ends_cycle, **sums)
+        yield first
 
 
 def _outlook(amount: Amount, epochs: int, done: int) -> Outlook:

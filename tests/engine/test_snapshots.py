@@ -4,6 +4,8 @@ from safetensors.torch import load_file
 from torch import nn
 
 from rebatch import clamp, cyclical, parse, plan
+from rebatch._amount import Examples
+from rebatch._course import Course
 from rebatch.engine.snapshots import (
     list_snapshots,
     load_snapshot,
@@ -12,6 +14,7 @@ from rebatch.engine.snapshots import (
     snapshot_updates,
 )
 from rebatch.errors import InputError, RunError
+from rebatch.policies import Decision, gns
 
 
 def updates(code: str, epochs: int, place: str = "cycle-end") -> list[int]:
@@ -44,6 +47,14 @@ def test_every_step_can_have_one():
     assert updates("CBS-1-2", 4, "step-end") == [8, 12, 20, 24]
     assert updates("CBS-1-2", 3, "step-end") == [8, 12]
     assert updates("BL", 3, "step-end") == []
+
+
+def test_a_step_that_a_policy_lets_go_on_gives_none():
+    course = Course.begun(gns(10), Examples(80), 9)
+    for size in (10, 20, 20):
+        course = course.decided(Decision(size, ""))
+    assert list(snapshot_updates(course.plan, "step-end")) == [16]
+    assert list(snapshot_updates(course.closed().plan, "step-end")) == [16, 24]
 
 
 def test_a_capped_cycle_has_one_top():

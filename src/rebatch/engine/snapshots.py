@@ -1,6 +1,7 @@
 """Snapshots: the weights at the end of each cycle, before the batch size drops."""
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -26,9 +27,16 @@ def snapshot_updates(plan: Plan, place: str = "cycle-end") -> dict[int, int]:
     rows = {
         "cycle-end": [row for row in whole if row.ends_cycle],
         "top-step-end": _tops(plan, whole),
-        "step-end": whole,
+        "step-end": _step_ends(plan),
     }[place]
     return _numbered(row.first_update + row.updates for row in rows)
+
+
+def _step_ends(plan: Plan) -> list[Row]:
+    """Return the last row of each step, of which one that a policy made may have several."""
+    last, changes = plan.rows[-1], pairwise(plan.rows)
+    ended = [row for row, after in changes if (row.cycle, row.step) != (after.cycle, after.step)]
+    return [*ended, last] if last.ends_cycle else ended
 
 
 def _tops(plan: Plan, whole: Sequence[Row]) -> list[Row]:
