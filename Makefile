@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test test-slow faults check format build clean
+.PHONY: help demo test test-slow faults check format build docs-figures clean
 
 help:
 	@echo "make demo       set up and run the main job: baseline against cyclical batch sizes"
@@ -13,6 +13,7 @@ help:
 	@echo "make test-slow  the tests that take minutes"
 	@echo "make faults     kills, full disks, damaged and malicious files, long runs"
 	@echo "make build      sdist and wheel"
+	@echo "make docs-figures  tables and pictures of README and docs, from results/"
 	@echo "make format     rewrite the code in the house style"
 	@echo "make clean      remove the virtual environment and everything built"
 
@@ -52,6 +53,9 @@ format: $(VENV)/dev.stamp
 
 build: $(VENV)/dev.stamp
 	$(BIN)/python -m build --quiet
+
+docs-figures: $(VENV)/core.stamp
+	$(BIN)/python tools/make_docs.py
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis demo

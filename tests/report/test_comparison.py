@@ -98,6 +98,17 @@ def test_the_papers_second_figures_stand_below_the_first(tmp_path):
     assert found["BL, training accuracy"][:3] == ["100.00", "94.35", "+5.65"]
 
 
+def test_an_ensemble_that_the_paper_does_not_print_stands_below_its_run(tmp_path):
+    final, ensemble = {"test_accuracy": 86.5}, {"test_accuracy": 86.9}
+    write_run(tmp_path, "c1-cifar10", "CBS-5-3", final=final, ensemble=ensemble)
+    write_run(tmp_path, "c3-cifar10", "CBS-15-2", final=final, ensemble=ensemble)
+    found = texts(tmp_path, "cifar10", "c1-cifar10")
+    assert found["CBS-5-3, ensemble"][:3] == ["86.90", "", ""]
+    assert "CBS-10-3, ensemble" not in found
+    assert "CBS-15-2, ensemble" not in texts(tmp_path, "cifar10", "c3-cifar10")
+    assert texts(tmp_path, "ensemble-cifar10", "c3-cifar10")["CBS-15-2, ensemble"][1] == "93.56"
+
+
 def test_where_snapshots_are_taken_does_not_change_what_a_final_figure_is(tmp_path):
     snapshots = {"test_perplexity": 79.5}
     write_run(tmp_path, "l1-ptb", "CBS-10-A", variant="step-snapshots", ensemble=snapshots)

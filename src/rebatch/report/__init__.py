@@ -16,6 +16,7 @@ from rebatch.report._page import Heading as Heading
 from rebatch.report._page import Section as Section
 from rebatch.report._page import Text as Text
 from rebatch.report._page import page as page
+from rebatch.report._panels import panels as panels
 from rebatch.report._reproduction import reproduction as reproduction
 from rebatch.report._results import results_page as results_page
 from rebatch.report._table import Cell as Cell

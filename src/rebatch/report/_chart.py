@@ -61,7 +61,7 @@ class Series:
         return low + (high - low) * (x - self.x[before]) / (self.x[after] - self.x[before])
 
 
-FEW_MARKS = 12
+FEW_MARKS = 16
 """More lines than this are drawn as short ones along the axis, so as not to hide the curves."""
 
 
@@ -119,8 +119,9 @@ class Chart:
 
     @property
     def smallest(self) -> float | None:
-        """The smallest value with a place on the vertical axis, if there is one."""
-        return min(self._heights(), default=None)
+        """The smallest value of a curve with a place on the vertical axis, if there is one."""
+        values = (y for series in self.series for y in series.y if y is not None)
+        return min((y for y in values if drawable(y, log=self.log)), default=None)
 
     @property
     def has_few_lines(self) -> bool:

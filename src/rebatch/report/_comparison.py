@@ -59,6 +59,11 @@ class Line:
         return off is not None and abs(off) > allowance(self.values, self.cell.metric)
 
     @property
+    def is_extra(self) -> bool:
+        """Whether the paper asks nothing here: an ensemble that a run gives beside its figure."""
+        return self.cell.value is None and self.cell.beside is None
+
+    @property
     def name(self) -> str:
         """The schedule, with what is special about this figure of it."""
         cell = self.cell
@@ -107,15 +112,18 @@ def columns_of(table: str, groups: Sequence[Group]) -> dict[str, list[Line]]:
     found: dict[str, list[Line]] = {}
     for cell in (cell for cell in published() if cell.table == table):
         baseline = _baseline(cell.recipe, groups)
-        made = [Line(figure, figure.found_in(groups), baseline) for figure in _figures(cell)]
-        found.setdefault(cell.recipe, []).extend(made)
+        made = (Line(figure, figure.found_in(groups), baseline) for figure in _figures(cell))
+        column = found.setdefault(cell.recipe, [])
+        column += [line for line in made if line.values or not line.is_extra]
     return found
 
 
 def _figures(cell: Published) -> Iterator[Published]:
-    """Yield the cell, what the paper prints beside it, and its controls."""
+    """Yield the cell, what the paper prints beside it, its ensemble and its controls."""
     yield cell
     plain = replace(cell, updates=None)
+    if cell.part == "final" and not _has_ensemble(cell):
+        yield replace(plain, part="ensemble", value=None)
     if cell.best_test_perplexity is not None:
         yield replace(plain, part="best_on_test", value=cell.best_test_perplexity)
     if cell.train_accuracy is not None:
@@ -123,6 +131,12 @@ def _figures(cell: Published) -> Iterator[Published]:
     here = (cell.recipe, cell.schedule)
     if cell is _last_of(cell):
         yield from (c for c in controls(cell.table) if (c.recipe, c.beside) == here)
+
+
+def _has_ensemble(cell: Published) -> bool:
+    """Say whether the paper prints an ensemble of the same runs, in whatever table."""
+    key = (cell.recipe, cell.schedule, cell.variant, "ensemble")
+    return any((c.recipe, c.schedule, c.variant, c.part) == key for c in published())
 
 
 def _last_of(cell: Published) -> Published:

@@ -12,6 +12,7 @@ WORDS = {
     "test_perplexity": "test perplexity",
     "test_accuracy": "test accuracy, %",
     "validation_accuracy": "validation accuracy, %",
+    "train_accuracy": "training accuracy, %",
     "train_perplexity": "training perplexity",
     "train_loss": "training loss",
 }

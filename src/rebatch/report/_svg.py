@@ -21,19 +21,19 @@ def style(index: int) -> str:
     return f"s{index % len(SHAPES)} d{index // len(SHAPES) % 4}"
 
 
-def svg(chart: Chart, ident: str) -> str:
+def svg(chart: Chart, ident: str, *, width: int = WIDTH, place: str = "") -> str:
     """Return the chart as an SVG element with a title and a description."""
-    frame = _Frame(*chart.ranges, chart.log, chart.height)
+    frame = _Frame(*chart.ranges, chart.log, chart.height, width)
     drawn = [*_axes(chart, frame), f'<g clip-path="url(#{ident}-clip)">']
     drawn += [*_marks(chart, frame), *_curves(chart, frame), "</g>", *_points(chart, frame)]
     drawn += _rings(chart, frame)
     return (
         f'<svg role="img" aria-labelledby="{ident}-title {ident}-desc" '
-        f'viewBox="0 0 {WIDTH} {chart.height}">'
+        f'viewBox="0 0 {width} {chart.height}"{place}>'
         f'<title id="{ident}-title">{escape(chart.title)}</title>'
         f'<desc id="{ident}-desc">{escape(chart.describe())}</desc>'
         f'<clipPath id="{ident}-clip"><rect x="{LEFT - 1}" y="{TOP - 3}" '
-        f'width="{WIDTH - LEFT - RIGHT + 2}" height="{frame.floor - TOP + 6}"/></clipPath>'
+        f'width="{width - LEFT - RIGHT + 2}" height="{frame.floor - TOP + 6}"/></clipPath>'
         f"{''.join(drawn)}</svg>"
     )
 
@@ -46,14 +46,24 @@ class _Frame:
     y_range: tuple[float, float]
     log: bool
     height: int
+    width: int
 
     @property
     def floor(self) -> int:
         return self.height - BOTTOM
 
+    @property
+    def end(self) -> int:
+        """Where the horizontal axis ends."""
+        return self.width - RIGHT
+
+    def holds(self, x: float, y: float) -> bool:
+        """Say whether a point on paper lies between the axes."""
+        return LEFT <= x <= self.end and TOP <= y <= self.floor
+
     def x(self, value: float) -> float:
         low, high = self.x_range
-        return round(LEFT + (value - low) / (high - low) * (WIDTH - LEFT - RIGHT), 2)
+        return round(LEFT + (value - low) / (high - low) * (self.end - LEFT), 2)
 
     def y(self, value: float) -> float:
         low, high = self.y_range
@@ -65,14 +75,14 @@ class _Frame:
 def _axes(chart: Chart, frame: _Frame) -> Iterator[str]:
     for value in _y_ticks(chart, frame):
         y = frame.y(value)
-        yield f'<path class="grid" d="M{LEFT} {y}H{WIDTH - RIGHT}"/>'
+        yield f'<path class="grid" d="M{LEFT} {y}H{frame.end}"/>'
         yield f'<text class="tick end" x="{LEFT - 8}" y="{y + 4}">{short(value)}</text>'
-    for value in linear_ticks(*frame.x_range, count=7):
+    for value in linear_ticks(*frame.x_range, count=min(7, max(3, (frame.end - LEFT) // 90))):
         x = frame.x(value)
         yield f'<path class="axis" d="M{x} {frame.floor}v5"/>'
         yield f'<text class="tick mid" x="{x}" y="{frame.floor + 19}">{short(value)}</text>'
-    yield f'<path class="axis" d="M{LEFT} {frame.floor}H{WIDTH - RIGHT}"/>'
-    middle = (LEFT + WIDTH - RIGHT) / 2
+    yield f'<path class="axis" d="M{LEFT} {frame.floor}H{frame.end}"/>'
+    middle = (LEFT + frame.end) / 2
     place = f'x="{middle}" y="{frame.height - 8}"'
     yield f'<text class="label mid" {place}>{escape(chart.x_label)}</text>'
     if chart.smallest is None:
@@ -106,7 +116,7 @@ def _rings(chart: Chart, frame: _Frame) -> Iterator[str]:
         height = chart.series[index].at(mark.at)
         if height is not None and drawable(height, log=chart.log):
             x, y = frame.x(mark.at), frame.y(height)
-            if LEFT <= x <= WIDTH - RIGHT and TOP <= y <= frame.floor:
+            if frame.holds(x, y):
                 yield f'<circle class="ring {style(index)}" cx="{x}" cy="{y}" r="4.5"/>'
 
 
@@ -126,7 +136,7 @@ def _points(chart: Chart, frame: _Frame) -> Iterator[str]:
         runs = _runs(series.x, series.y, frame)
         told = runs if len(chart.series) > 1 else [run for run in runs if len(run) == 1]
         for x, y in _spaced(point for run in told for point in run):
-            if LEFT <= x <= WIDTH - RIGHT and TOP <= y <= frame.floor:
+            if frame.holds(x, y):
                 yield point(index, x, y)
 
 
