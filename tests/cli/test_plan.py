@@ -136,22 +136,26 @@ def test_a_width_longer_than_training_is_a_note(capsys):
     [
         (
             ["CBS-0", *SMALL],
-            "schedule must be BL or CBS-k[-n][-A|-T], got 'CBS-0': at character 5, "
+            "schedule must be BL, CBS-k[-n][-A|-T], or AUTO, ABSA, GNS or PLATEAU, "
+            "got 'CBS-0': at character 5, "
             "a width in epochs must be a whole number of at least 1, not '0'",
         ),
         (
             ["CBS-5-", *SMALL],
-            "schedule must be BL or CBS-k[-n][-A|-T], got 'CBS-5-': at character 7, "
+            "schedule must be BL, CBS-k[-n][-A|-T], or AUTO, ABSA, GNS or PLATEAU, "
+            "got 'CBS-5-': at character 7, "
             "a number of steps must be a whole number of at least 2, not nothing",
         ),
         (
             ["CBS-5-3-B", *SMALL],
-            "schedule must be BL or CBS-k[-n][-A|-T], got 'CBS-5-3-B': at character 9, "
+            "schedule must be BL, CBS-k[-n][-A|-T], or AUTO, ABSA, GNS or PLATEAU, "
+            "got 'CBS-5-3-B': at character 9, "
             "'B' is neither A nor T",
         ),
         (
             ["CBS-5-A-T", *SMALL],
-            "schedule must be BL or CBS-k[-n][-A|-T], got 'CBS-5-A-T': at character 9, "
+            "schedule must be BL, CBS-k[-n][-A|-T], or AUTO, ABSA, GNS or PLATEAU, "
+            "got 'CBS-5-A-T': at character 9, "
             "nothing may follow -A",
         ),
         (["0:8 20:16 10:32", *SMALL], "thresholds must rise, got 10 after 20"),
