@@ -3,7 +3,9 @@
     python tests/faults/killing.py KILLS SEED FOLDER
 
 Half of the kills come after a random time, half just before a random operation on a file (an
-opening, renaming, removal, …).  The last line printed is a JSON object of counts.
+opening, renaming, removal, …).  With "plan" for KILLS there is one before every operation on the
+plan.json of a run whose policy decides while it trains, SEED and all chance aside.  The last line
+printed is a JSON object of counts.
 """
 
 import json
@@ -33,6 +35,7 @@ TEXT = [
 KINDS = {
     "digits": ("digits", "CBS-1-2", [*DIGITS, "snapshot_at=step-end"]),
     "text": ("l1-ptb", "CBS-1-2", TEXT),
+    "adaptive": ("digits", "AUTO(cycle=4)", DIGITS),
 }
 
 
@@ -62,12 +65,13 @@ def ended(child: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def kill_before(operation: int, out: Path) -> None:
-    """Kill this process just before an operation on a file below ``out``."""
+def kill_before(operation: int, out: Path, name: str = "") -> None:
+    """Kill this process just before an operation on a file below ``out``, of a certain name."""
     seen = Counter[str]()
 
     def hear(event: str, given: tuple[Any, ...]) -> None:
-        if event in OPERATIONS and str(given[0]).startswith(str(out)):
+        path = str(given[0]) if event in OPERATIONS else ""
+        if path.startswith(str(out)) and name in path:
             seen["operations"] += 1
             if seen["operations"] == operation:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -99,8 +103,9 @@ def records(out: Path) -> dict[str, Any]:
         found[name] = path.read_bytes() if path.suffix == ".safetensors" else name
     folder = RunFolder(out)
     found["metrics.jsonl"] = [without_clock(line) for line in read_lines(folder.metrics)]
-    for path in (folder.run, folder.result):
-        found[path.name] = without_clock(read_json(path))
+    for path in (folder.run, folder.result, folder.plan):
+        if path.exists():
+            found[path.name] = without_clock(read_json(path))
     return found
 
 
@@ -125,7 +130,7 @@ def state(out: Path) -> str:
 def check_untorn(out: Path) -> None:
     """Every file under its own name must be whole at any moment."""
     folder = RunFolder(out)
-    for path in (folder.run, folder.result):
+    for path in (folder.run, folder.result, folder.plan):
         if path.exists():
             read_json(path)
     for path in out.rglob("checkpoint*.pt"):
@@ -174,12 +179,42 @@ def main(kills: int, seed: int, root: Path) -> dict[str, Any]:
         counts["kills"] += 1
         states[state(out)] += 1
         check_untorn(out)
-        if ended(forked(lambda k=kind, o=out: trained(k, o, data, resume=True))) != 0:  # type: ignore[misc]
-            raise RunError(f"{out} did not resume")
-        if records(out) != whole[kind]:
-            raise RunError(f"{out} differs from the undisturbed run")
+        check_resume(kind, out, data, whole[kind])
         exact += 1
     return {"kills": counts["kills"], "exact resumes": exact, "struck": dict(states)}
+
+
+def check_resume(kind: str, out: Path, data: Path, whole: dict[str, Any]) -> None:
+    if ended(forked(lambda: trained(kind, out, data, resume=True))) != 0:
+        raise RunError(f"{out} did not resume")
+    if records(out) != whole:
+        raise RunError(f"{out} differs from the undisturbed run")
+
+
+def kill_at_decisions(root: Path) -> dict[str, Any]:
+    """Kill before every operation on the plan of a run: each decision writes it anew."""
+    torch.set_num_threads(1)
+    kind, kills, states = "adaptive", 0, Counter[str]()
+    trained(kind, root / "whole", root)
+    whole = records(root / "whole")
+    while True:
+        out = root / f"run-{kills}"
+
+        def work(number: int = kills + 1, out: Path = out) -> None:
+            kill_before(number, out, "plan.json")
+            trained(kind, out, root)
+
+        if ended(forked(work)) != -signal.SIGKILL:
+            return {"kills": kills, "exact resumes": kills, "struck": dict(states)}
+        kills += 1
+        states[f"plan of {decisions(out)} rows"] += 1
+        check_untorn(out)
+        check_resume(kind, out, root, whole)
+
+
+def decisions(out: Path) -> int:
+    plan = RunFolder(out).plan
+    return len(read_json(plan)["decisions"]) if plan.exists() else 0
 
 
 def write_text(folder: Path) -> None:
@@ -194,4 +229,7 @@ def write_text(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))))
+    if sys.argv[1] == "plan":
+        print(json.dumps(kill_at_decisions(Path(sys.argv[3]))))
+    else:
+        print(json.dumps(main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))))
