@@ -2,8 +2,9 @@
 
     python tools/keep_results.py RUNS [RESULTS]
 
-Takes run.json, result.json and the epoch lines of metrics.jsonl of every finished run below RUNS;
-figures are rounded to six digits.  Weights stay where they are.
+Takes run.json, result.json, the epochs and decisions of metrics.jsonl, and the plan.json of an
+adaptive run, of every finished run below RUNS.  Figures are rounded to six digits; those of
+plan.json are kept as they are, for it replays the run.  Weights stay where they are.
 """
 
 import json
@@ -13,6 +14,8 @@ from pathlib import Path
 from rebatch.records import RunFolder, find_runs, read_json, read_lines, write_bytes, write_json
 from rebatch.sweeps import Identity
 
+KINDS = ("epoch", "decision")
+
 
 def keep(folder: RunFolder, results: Path) -> Path:
     """Copy one run's records and return their new folder."""
@@ -20,7 +23,9 @@ def keep(folder: RunFolder, results: Path) -> Path:
     target = RunFolder(results / Identity.of(described).folder)
     write_json(target.run, described)
     write_json(target.result, rounded(read_json(folder.result)))
-    lines = (line for line in read_lines(folder.metrics) if line.get("kind") == "epoch")
+    if folder.plan.exists():
+        write_json(target.plan, read_json(folder.plan))
+    lines = (line for line in read_lines(folder.metrics) if line.get("kind") in KINDS)
     text = "".join(json.dumps(rounded(line)) + "\n" for line in lines)
     write_bytes(target.metrics, text.encode())
     return target.path

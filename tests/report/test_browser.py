@@ -237,7 +237,7 @@ def test_decisions_are_rings_that_tell_their_reason(decided):
     hover(decided, (200 - 100) / (425 - 100))
     assert readings(decided)[0] == "updates 200"
     assert readings(decided)[-2:] == [
-        f"AUTO, seed {seed}: 10 → 20 after epoch 2, update 200: noise scale 84 is above 2 x 40: "
+        f"AUTO, seed {seed}: 10 → 20, after epoch 2, update 200: noise scale 84 is above 2 x 40: "
         "doubling is free [noise scale 84, train loss 2.25]"
         for seed in (0, 1)
     ]

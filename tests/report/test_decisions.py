@@ -5,7 +5,7 @@ import pytest
 from rebatch.errors import RunError
 from rebatch.report import _decisions
 from rebatch.report._curves import curves, sizes
-from rebatch.report._decisions import decision_rows, decision_sections
+from rebatch.report._decisions import decision_rows, decision_sections, shown_rows
 from rebatch.report._results import results_page
 from rebatch.report._runs import read_groups
 
@@ -29,10 +29,11 @@ def test_the_note_tells_when_what_why_and_on_which_gauges(adaptive):
     chart = sizes(read_groups(adaptive), "epoch")
     notes = [mark.note for mark in chart.marks]
     assert notes[1] == (
-        "10 → 20 after epoch 2, update 200: noise scale 84 is above 2 x 40: doubling is free "
+        "10 → 20, after epoch 2, update 200: noise scale 84 is above 2 x 40: doubling is free "
         "[noise scale 84, train loss 2.25]"
     )
-    assert notes[3].startswith("40 → 10 after epoch 4, update 275, a cycle ends: noise scale 84")
+    assert notes[0] == "stays at 10: noise scale 84 is above 2 x 40: doubling is free"
+    assert notes[3].startswith("40 → 10, a cycle ends, after epoch 4, update 275: noise scale 84")
 
 
 def test_the_table_holds_every_decision_of_every_seed(adaptive):
@@ -45,12 +46,27 @@ def test_the_table_holds_every_decision_of_every_seed(adaptive):
     assert rows[7][:7] == ["AUTO, seed 1", 4.0, 275, 40, 10, 1.0, "yes"]
     table, saved = decision_sections(read_groups(adaptive))
     assert table.caption == "Decisions: when, why, and on which gauges"
+    why = "noise scale 84 is above 2 x 40: doubling is free"
+    assert table.rows[3] == [
+        "AUTO, seed 0",
+        4,
+        275,
+        "40 → 10, a cycle ends",
+        why,
+        "annealed loss 1.5",
+    ]
     assert saved.text.count("\r\n") == 9
+
+
+def test_a_changed_rate_is_told(adaptive):
+    path = adaptive / "digits" / "AUTO" / "seed0" / "metrics.jsonl"
+    path.write_text(path.read_text().replace('"rate_factor": 1.0', '"rate_factor": 2.5'))
+    assert shown_rows(read_groups(adaptive))[1][1][3] == "10 → 20, rate × 2.5"
 
 
 def test_of_many_decisions_those_are_shown_that_changed_something(adaptive, monkeypatch):
     monkeypatch.setattr(_decisions, "MOST_ROWS", 7)
-    caption, rows = _decisions.shown_rows(read_groups(adaptive))
+    caption, rows = shown_rows(read_groups(adaptive))
     assert caption == "The 6 of 8 decisions that changed the batch size"
     assert [row[1] for row in rows] == [2, 3, 4, 2, 3, 4]
 

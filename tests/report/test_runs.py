@@ -37,10 +37,10 @@ def test_runs_that_differ_in_their_seed_alone_are_one_group(tmp_path):
 
 
 def test_the_baseline_comes_first_and_short_names_before_long_ones(tmp_path):
-    for number, code in enumerate(("CBS-10-3", "CBS-5", "BL", "CBS-5-3-A")):
+    for number, code in enumerate(("AUTO", "CBS-10-3", "CBS-5", "BL", "CBS-5-3-A")):
         write_run(tmp_path, str(number), schedule=code)
     names = [group.schedule for group in read_groups(tmp_path)]
-    assert names == ["BL", "CBS-5", "CBS-10-3", "CBS-5-3-A"]
+    assert names == ["BL", "CBS-5", "CBS-10-3", "CBS-5-3-A", "AUTO"]
 
 
 def test_unfinished_runs_are_left_out(tmp_path):

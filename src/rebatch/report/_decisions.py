@@ -7,7 +7,7 @@ from rebatch.report._chart import Mark
 from rebatch.report._page import Download
 from rebatch.report._runs import Group, Run
 from rebatch.report._table import Table
-from rebatch.report._values import Value, csv_text, written
+from rebatch.report._values import Value, csv_text
 
 COLUMNS = (
     *("run", "after epoch", "after update", "batch size", "next", "epochs", "cycle ends"),
@@ -16,6 +16,7 @@ COLUMNS = (
 LABEL = "batch size decided"
 MOST_ROWS = 60
 """Of more decisions than this only those are shown that changed something."""
+SHOWN = ("run", "after epoch", "update", "batch size", "why", "gauges")
 
 
 def names(group: Group) -> list[tuple[str, tuple[Run, ...]]]:
@@ -39,33 +40,46 @@ def decision_marks(run: Run, name: str, against: str) -> Iterator[Mark]:
 
 
 def told(decision: dict[str, Any], epochs: float) -> str:
-    """Say a decision: when, what, why, and on which gauges."""
-    sizes = f"{decision['batch_size']:,} → {decision['next_batch_size']:,}"
+    """Say a decision: what, when, why, and on which gauges; in short where nothing changed."""
+    if not _has_changed(decision):
+        return f"stays at {decision['batch_size']:,}: {decision['reason']}"
     when = f"after epoch {epochs:g}, update {decision['update']:,}"
-    ended = ", a cycle ends" if decision["ends_cycle"] else ""
     gauges = f" [{_gauges(decision)}]" if decision["gauges"] else ""
-    return f"{sizes} {when}{ended}: {decision['reason']}{gauges}"
+    return f"{_change(decision)}, {when}: {decision['reason']}{gauges}"
 
 
-def decision_rows(groups: Sequence[Group], *, changes: bool = False) -> list[list[Value]]:
-    """Return a row with the `COLUMNS` for every decision of every run, or for every change."""
-    return [
-        _row(name, run, decision)
-        for group in groups
-        for name, runs in names(group)
-        for run in runs
-        for decision in run.decisions
-        if _has_changed(decision) or not changes
-    ]
+def _change(decision: dict[str, Any]) -> str:
+    rate = decision["rate_factor"]
+    parts = [f"{decision['batch_size']:,} → {decision['next_batch_size']:,}"]
+    parts += ["a cycle ends"] if decision["ends_cycle"] else []
+    return ", ".join([*parts, f"rate × {rate:g}"] if rate not in (None, 1) else parts)
+
+
+def _every(groups: Sequence[Group]) -> list[tuple[str, Run, dict[str, Any]]]:
+    """Return every decision with the name of its curve and its run."""
+    drawn = [pair for group in groups for pair in names(group)]
+    return [(name, run, made) for name, runs in drawn for run in runs for made in run.decisions]
+
+
+def decision_rows(groups: Sequence[Group]) -> list[list[Value]]:
+    """Return a row with the `COLUMNS` for every decision of every run."""
+    return [_row(name, run, decision) for name, run, decision in _every(groups)]
 
 
 def shown_rows(groups: Sequence[Group]) -> tuple[str, list[list[Value]]]:
-    """Return what a table of decisions shows, and what it is called."""
-    every = decision_rows(groups)
-    if len(every) <= MOST_ROWS:
-        return "Decisions: when, why, and on which gauges", every
-    few = decision_rows(groups, changes=True)
-    return f"The {len(few):,} of {len(every):,} decisions that changed the batch size", few
+    """Return what a table of decisions shows under `SHOWN`, and what it is called."""
+    every = _every(groups)
+    few = [made for made in every if _has_changed(made[2])] if len(every) > MOST_ROWS else every
+    rows: list[list[Value]] = [
+        [
+            *(name, run.epochs_at(decision["update"]), decision["update"], _change(decision)),
+            *(decision["reason"], _gauges(decision)),
+        ]
+        for name, run, decision in few
+    ]
+    if few is every:
+        return "Decisions: when, why, and on which gauges", rows
+    return f"The {len(few):,} of {len(every):,} decisions that changed the batch size", rows
 
 
 def decision_sections(groups: Sequence[Group]) -> Iterator[Table | Download]:
@@ -73,7 +87,7 @@ def decision_sections(groups: Sequence[Group]) -> Iterator[Table | Download]:
     every = decision_rows(groups)
     if every:
         caption, rows = shown_rows(groups)
-        yield Table(columns=COLUMNS, rows=rows, caption=caption, download=False)
+        yield Table(columns=SHOWN, rows=rows, caption=caption, download=False)
         yield Download("decisions.csv", csv_text(COLUMNS, every), "CSV")
 
 
@@ -98,4 +112,4 @@ def _row(name: str, run: Run, decision: dict[str, Any]) -> list[Value]:
 
 def _gauges(decision: dict[str, Any]) -> str:
     gauges = decision["gauges"].items()
-    return ", ".join(f"{name.replace('_', ' ')} {written(value)}" for name, value in gauges)
+    return ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in gauges)

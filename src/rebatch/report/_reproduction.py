@@ -6,8 +6,7 @@ from pathlib import Path
 
 from rebatch.report._comparison import COLUMNS, RULE, Line, columns_of, is_in_a_table, seeds
 from rebatch.report._controls import questions
-from rebatch.report._decisions import COLUMNS as DECIDED
-from rebatch.report._decisions import shown_rows
+from rebatch.report._decisions import SHOWN, shown_rows
 from rebatch.report._published import tables
 from rebatch.report._runs import Group, devices, headline, read_groups, spread
 from rebatch.report._scaling_text import duration
@@ -26,7 +25,7 @@ def reproduction(root: Path) -> str:
     caption, decided = shown_rows(groups)
     if decided:
         rows = [[written(value) for value in row] for row in decided]
-        table = markdown_table(DECIDED, rows)
+        table = markdown_table(SHOWN, rows)
         parts.append(f"## Decisions of adaptive runs\n\n{caption}.\n\n{table}")
     return "\n\n".join(parts) + "\n"
 

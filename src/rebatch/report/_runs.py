@@ -144,8 +144,9 @@ def saved(group: Group, baseline: Group | None) -> str:
 def _rank(
     recipe: str, schedule: str, variant: str | None, overrides: tuple[str, ...]
 ) -> tuple[Any, ...]:
-    """Sort the baseline before the cycles, the paper's own cases before controls."""
-    return recipe, variant or "", overrides, schedule != "BL", len(schedule), schedule
+    """Sort baseline, cycles, others, and the paper's own cases before controls."""
+    kind = 0 if schedule == "BL" else 1 if schedule.startswith("CBS") else 2
+    return recipe, variant or "", overrides, kind, len(schedule), schedule
 
 
 def _by_seed(runs: list[Run]) -> list[Run]:
