@@ -26,7 +26,7 @@ def small() -> Callable[..., Design]:
             find("digits"),
             ["cyclical_batch_size=32", "cyclical_rate=0.05", "momentum=0.9", *settings],
         )
-        return design(recipe, **{"warm_up": 1, "length": 1, "largest": 128, **chosen})
+        return design(recipe, **{"warm_up": 1, "largest": 128, "repeats": 2, **chosen})
 
     return make
 

@@ -14,20 +14,20 @@ def test_the_sizes_are_doublings_of_the_base_up_to_the_largest():
 
 def test_what_is_not_chosen_comes_from_the_recipe():
     made = design(find("l1-ptb"))
-    assert (made.base, made.warm_up, made.length, made.repeats, made.rule) == (10, 4, 2, 2, "sqrt")
+    assert (made.base, made.warm_up, made.length, made.repeats, made.rule) == (10, 4, 1, 3, "sqrt")
     assert made.sizes == (10, 20, 40, 80, 160, 320)
 
 
 def test_a_branch_has_eight_updates_unless_told_otherwise():
-    assert design(DIGITS).sizes[-1] == 256  # 6 updates an epoch of 1,437 digits; at 512, 3
-    assert design(DIGITS, length=1).sizes[-1] == 128
+    assert design(DIGITS).sizes[-1] == 128  # 12 updates an epoch of 1,437 digits; at 256, 6
+    assert design(DIGITS, length=2).sizes[-1] == 256
 
 
 def test_the_cost_counts_warm_up_and_branches():
-    cost = design(DIGITS).cost
-    assert cost.updates == 4 * 90 + 2 * 2 * (90 + 45 + 23 + 12 + 6)
-    assert cost.epochs == 4 + 2 * 5 * 2
-    assert cost.samples == 24 * 1437
+    cost = design(DIGITS, length=2).cost
+    assert cost.updates == 4 * 90 + 3 * 2 * (90 + 45 + 23 + 12 + 6)
+    assert cost.epochs == 4 + 3 * 5 * 2
+    assert cost.samples == 34 * 1437
 
 
 @pytest.mark.parametrize(
@@ -42,8 +42,8 @@ def test_the_rate_follows_the_batch_size_by_a_rule(rule, factors):
 def test_a_branch_changes_size_where_the_warm_up_ends():
     made = design(DIGITS, warm_up=3)
     rows = made.case(64).plan().rows
-    assert [(row.batch_size, row.epochs) for row in rows] == [(16, 3), (64, 2)]
-    assert [(row.batch_size, row.epochs) for row in made.case(16).plan().rows] == [(16, 5)]
+    assert [(row.batch_size, row.epochs) for row in rows] == [(16, 3), (64, 1)]
+    assert [(row.batch_size, row.epochs) for row in made.case(16).plan().rows] == [(16, 4)]
 
 
 def test_batch_norm_keeps_the_group_of_the_base():
@@ -58,7 +58,7 @@ def test_batch_norm_keeps_the_group_of_the_base():
     ("wrong", "said"),
     [
         ({"largest": 31}, "largest must be a whole number of at least 32, got 31"),
-        ({"largest": 512}, "largest must give a branch at least 8 updates, got 6 with 512"),
+        ({"largest": 256}, "largest must give a branch at least 8 updates, got 6 with 256"),
         ({"repeats": 1}, "repeats must be a whole number of at least 2, got 1"),
         ({"warm_up": 0}, "warm-up must be a whole number of at least 1, got 0"),
         ({"rule": "cubic"}, "rate must be one of linear, sqrt, constant, got 'cubic'"),

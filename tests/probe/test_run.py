@@ -69,7 +69,7 @@ def test_a_language_model_is_probed_on_validation_data(tmp_path):
         (tmp_path / "penn-treebank" / f"ptb.{split}.txt").write_text(f" {words} \n")
     settings = ["hidden=8", "cyclical_batch_size=2", "cyclical_rate=4"]
     recipe = override(find("l1-ptb"), settings)
-    found = probe(design(recipe, warm_up=1, length=1, largest=4), data_root=tmp_path)
+    found = probe(design(recipe, warm_up=1, largest=4), data_root=tmp_path)
     assert [level["updates"] for level in found["levels"]] == [13, 7]
     assert list(found["levels"][0]["held_out"]) == ["valid_loss"]
     assert found["levels"][0]["losses"][0] != found["levels"][0]["losses"][1]  # dropout

@@ -28,9 +28,9 @@ def verdict(*losses: float | None, made=DESIGN, held_out=None):
 
 def test_the_cost_is_told():
     assert announce(DESIGN, 75.0) == (
-        "digits: 4 epochs of warm-up at 16, then 8 branches of 2 epochs, 2 at each of "
+        "digits: 4 epochs of warm-up at 16, then 12 branches of 1 epoch, 3 at each of "
         "16, 32, 64, 128; the learning rate grows as the square root\n"
-        "cost: 1,040 updates, 28,740 samples in 20 epochs (50% of a run of 40), about 75 s here"
+        "cost: 870 updates, 22,992 samples in 16 epochs (40% of a run of 40), about 75 s here"
     )
 
 
@@ -68,6 +68,19 @@ def test_limits_beyond_what_was_tried_are_said(losses, said):
 def test_where_nothing_is_free_the_baseline_is_proposed():
     *_, proposal = conclusions(verdict(1.0, 2.0, 2.0, 2.0))
     assert proposal.startswith("proposed: BL")
+
+
+def test_the_tolerance_is_told_by_the_spread():
+    made = judge(
+        DESIGN,
+        [
+            {"batch_size": size, "repeat": repeat, "updates": 9, "loss": 1.0 + repeat / 10}
+            for size in DESIGN.sizes
+            for repeat in range(2)
+        ],
+    )
+    first, *_ = conclusions(made)
+    assert first == "tolerance 0.1414: 2 x the spread between repeats of the base, 0.0707"
 
 
 def test_a_tolerance_that_is_the_least_one_says_so():

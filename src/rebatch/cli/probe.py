@@ -52,14 +52,14 @@ def _add_design(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what is measured")
     told = "epochs at the base before the branches leave, or a share of the recipe's as 25%%"
     group.add_argument("--warm-up", metavar="E", help=f"{told} (default: 10%%)")
-    group.add_argument("--length", default="2", metavar="E", help="epochs a branch (default: 2)")
+    group.add_argument("--length", default="1", metavar="E", help="epochs a branch (default: 1)")
     largest = "largest batch size (default: 32 x the base, or what gives a branch 8 updates)"
     group.add_argument("--largest", metavar="B", help=largest)
     rate = "how the learning rate follows the batch: sqrt (default), linear or constant"
     group.add_argument("--rate", default="sqrt", metavar="RULE", help=rate)
-    repeats = "branches of each size, in another order of the samples each (default: 2)"
-    group.add_argument("--repeats", default="2", metavar="N", help=repeats)
-    times = "how many times the spread between repeats is still no loss (default: 2)"
+    repeats = "branches of each size, in another order of the samples each (default: 3)"
+    group.add_argument("--repeats", default="3", metavar="N", help=repeats)
+    times = "how many times the spread between the base's repeats is no loss (default: 2)"
     group.add_argument("--tolerance", default="2", metavar="X", help=times)
     group.add_argument("--seed", default="0", metavar="S", help="default: 0")
 

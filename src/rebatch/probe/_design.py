@@ -21,10 +21,10 @@ class Design:
     recipe: Recipe
     warm_up: int
     """Epochs at the base before the branches leave."""
-    length: int = 2
+    length: int = 1
     """Epochs of a branch."""
     largest: int
-    repeats: int = 2
+    repeats: int = 3
     """Branches of each size, each with its own order of the samples."""
     rule: str = "sqrt"
     """How the learning rate follows the batch size.  The best rate of SGD grows with a batch size
@@ -129,9 +129,9 @@ def design(
     recipe: Recipe,
     *,
     warm_up: int | None = None,
-    length: int = 2,
+    length: int = 1,
     largest: int | None = None,
-    repeats: int = 2,
+    repeats: int = 3,
     rule: str = "sqrt",
     seed: int = 0,
 ) -> Design:

@@ -15,13 +15,14 @@ def announce(design: Design, seconds: float | None = None) -> str:
     cost, sizes = design.cost, design.sizes
     run = design.recipe.epochs
     rate = {"linear": "grows as the batch", "sqrt": "grows as the square root", "constant": "stays"}
+    unit = "tokens" if design.recipe.model.startswith("L") else "samples"
     time = "" if seconds is None else f", about {duration(seconds)} here"
     return (
         f"{design.recipe.name}: {_epochs(design.warm_up)} of warm-up at {design.base:,}, then "
         f"{len(design.branches)} branches of {_epochs(design.length)}, "
         f"{design.repeats} at each of {', '.join(f'{size:,}' for size in sizes)}; "
         f"the learning rate {rate[design.rule]}\n"
-        f"cost: {cost.updates:,} updates, {cost.samples:,} samples in {_epochs(cost.epochs)} "
+        f"cost: {cost.updates:,} updates, {cost.samples:,} {unit} in {_epochs(cost.epochs)} "
         f"({cost.epochs / run:.0%} of a run of {run}){time}"
     )
 
@@ -78,7 +79,7 @@ def _reason(verdict: Verdict) -> str:
     if verdict.is_least:
         return "half a per cent of the base's loss, for repeats differ less"
     times = verdict.tolerance / verdict.spread
-    return f"{times:.3g} x the spread between repeats, {verdict.spread:.4f}"
+    return f"{times:.3g} x the spread between repeats of the base, {verdict.spread:.4f}"
 
 
 def _limit(verdict: Verdict) -> str:

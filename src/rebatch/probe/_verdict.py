@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import mean, median, stdev
+from statistics import mean, stdev
 from typing import Any
 
 from rebatch import cyclical
@@ -43,7 +43,7 @@ class Verdict:
     design: Design
     levels: tuple[Level, ...]
     spread: float
-    """The middle one of the standard deviations between the repeats of each size."""
+    """Standard deviation between the repeats of the base, which differ in the data's order."""
     tolerance: float
     """How far above the base's loss a loss may lie to be no worse."""
     noise_scale: float | None
@@ -94,8 +94,8 @@ def judge(design: Design, records: Sequence[Record], times: float = 2.0) -> Verd
     of_size = {size: [r for r in records if r["batch_size"] == size] for size in design.sizes}
     losses = {size: tuple(r["loss"] for r in found) for size, found in of_size.items()}
     base = _mean(losses[design.base])
-    whole = [[loss for loss in found if loss is not None] for found in losses.values()]
-    spread = median([stdev(found) for found in whole if len(found) > 1] or [0.0])
+    known = [loss for loss in losses[design.base] if loss is not None]
+    spread = stdev(known) if len(known) > 1 else 0.0
     tolerance = max(times * spread, LEAST * abs(base or 0.0))
     levels = []
     for size, found in of_size.items():
