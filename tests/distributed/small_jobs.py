@@ -5,12 +5,14 @@ import shutil
 import signal
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import distributed, nn
 
 import rebatch
+from rebatch._course import Course
 from rebatch.data import crop_and_flip
 from rebatch.engine.adversarial import Adversarial
 from rebatch.engine.ensemble import evaluate_snapshots
@@ -25,6 +27,7 @@ from rebatch.engine.snapshots import list_snapshots, snapshot_updates
 from rebatch.engine.stopping import Stopped
 from rebatch.errors import InputError, RunError
 from rebatch.models import GroupedBatchNorm2d, LanguageModel
+from rebatch.policies import Decision, Policy
 from rebatch.records import RunFolder
 
 CPU = torch.device("cpu")
@@ -181,6 +184,44 @@ def disagree(ranks, root):
     return None
 
 
+@dataclass(frozen=True, repr=False)
+class stubborn(Policy):
+    """Decides otherwise on every rank: 7 + 7 on the first, 7 + 8 on the second, and so on."""
+
+    rank: int = 0
+    needs_noise = True
+    ends_with_budget = True
+
+    def next(self, seen, outlook):
+        assert seen[-1].noise_scale is None or seen[-1].noise_scale >= 0
+        return Decision(seen[-1].batch_size + 7 + self.rank, f"rank {self.rank} wants it")
+
+
+def decides(ranks, out, **settings):
+    """Let a policy plan three epochs of pictures, the first of which the job has planned."""
+    job = picture_job(ranks, out, **settings)
+    job.policy = stubborn(7, rank=ranks.rank)
+    job.course = Course.begun(job.policy, job.plan.amount, 3)
+    job.learner.task.loader.plan = job.plan = job.course.plan
+    job.snapshots = {}
+    return job
+
+
+def deciding(ranks, root):
+    """Return what was decided in a run that is stopped and goes on."""
+    whole = decides(ranks, root / f"decides-{ranks.size}")
+    found = figures(whole)
+    stop(decides, ranks, root / f"decides-stopped-{ranks.size}", 9)
+    rest = decides(ranks, root / f"decides-stopped-{ranks.size}")
+    resumed = figures(rest, resume=True)
+    return {
+        "sizes": [row.batch_size for row in whole.plan.rows],
+        "reason": whole.course.reason,
+        "same": resumed["weights"] == found["weights"] and rest.plan.rows == whole.plan.rows,
+        "weights": found["weights"],
+    }
+
+
 def train_all(rank, world):
     root = Path(sys.argv[1])
     torch.set_num_threads(1)
@@ -192,6 +233,7 @@ def train_all(rank, world):
             found[f"{name} stopped"] = stop(make, ranks, root / f"{name}-stopped-{world}", 9)
             found[f"{name} resumed"] = goes_on(make, ranks, root, name)
         found["memory"] = short_of_memory(ranks, root / f"memory-{world}")
+        found["deciding"] = deciding(ranks, root)
         found["disagree"] = disagree(ranks, root)
         found["not a number"] = not_a_number(ranks, root / f"nan-{world}")
         assert distributed.is_initialized() == (world > 1)

@@ -86,6 +86,15 @@ def test_all_ranks_notice_a_loss_that_is_no_number(found, one, world, rank):
 
 
 @pytest.mark.parametrize(("world", "rank"), RANKS)
+def test_the_first_rank_decides_for_all_and_a_resume_keeps_it(found, one, world, rank):
+    decided = found[world][rank]["deciding"]
+    assert decided["sizes"] == one["deciding"]["sizes"] == [7, 14, 21]
+    assert decided["reason"] == "rank 0 wants it"
+    assert decided["weights"] == near(one["deciding"]["weights"])
+    assert decided["same"]
+
+
+@pytest.mark.parametrize(("world", "rank"), RANKS)
 def test_the_gradient_noise_is_measured_from_the_gradients_of_the_ranks(found, world, rank):
     noise = found[world][rank]["text"]["noise"]
     assert 1 < noise < 100
