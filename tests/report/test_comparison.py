@@ -4,7 +4,6 @@ import pytest
 
 from rebatch.records import write_json
 from rebatch.report._comparison import allowance, columns_of, is_in_a_table
-from rebatch.report._published import find_published
 from rebatch.report._runs import read_groups
 
 
@@ -149,12 +148,3 @@ def test_a_difference_stands_out_beyond_the_spread_or_the_rule_of_thumb(tmp_path
 def test_the_spread_allows_for_the_papers_being_a_single_run():
     assert allowance([90.0], "test_accuracy") == 0.6
     assert allowance([90.0, 92.0], "test_accuracy") == pytest.approx(3.4641, abs=1e-4)
-
-
-def test_a_figure_of_the_paper_is_found_by_its_runs(tmp_path):
-    write_run(tmp_path, "l1-ptb", "CBS-10")
-    (group,) = read_groups(tmp_path)
-    found = find_published(group)
-    assert found is not None
-    assert found.value == 80.49
-    assert find_published(group, "ensemble") is None

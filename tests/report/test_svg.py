@@ -95,3 +95,22 @@ def test_the_title_and_the_description_stand_for_the_picture():
 def test_no_two_of_the_first_24_series_look_the_same():
     assert len({style(index) for index in range(24)}) == 24
     assert style(7) == "s1 d1"
+
+
+def test_many_marks_are_short_ones_along_the_axis():
+    flat = Series(name="a", x=[0, 10], y=[5, 5])
+    few = drawn(flat, marks=[Mark(at=at, series="a") for at in range(10)])
+    assert paths(few, "mark")[5] == "M382.0 12V212"
+    many = drawn(flat, marks=[Mark(at=at / 2, series="a") for at in range(20)])
+    assert paths(many, "mark short")[10] == "M382.0 200V212"
+
+
+def test_a_mark_on_a_curve_is_a_ring_at_its_height():
+    slope = Series(name="a", x=[0, 10], y=[0, 10])
+    noted = Mark(at=5, label="decided", note="why", series="a", on_curve=True)
+    silent = Mark(at=7, note="nothing changed", series="a", on_curve=True)
+    text = drawn(slope, marks=[noted, silent])
+    assert re.findall(r'<circle class="ring[^"]*" cx="([\d.]+)" cy="([\d.]+)"', text) == [
+        ("382.0", "112.0")
+    ]
+    assert paths(text, "mark") == []

@@ -4,6 +4,16 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+EXAMPLES = """\
+examples:
+  rebatch report runs
+  rebatch report reproduction -o page.html --title "All runs"
+  rebatch report results -o results.md
+
+The page shows every table of the paper that something was run of, ours beside theirs, and for each
+recipe its runs, its curves by update and by epoch, and what adaptive schedules decided. It is one
+file that needs no network. The Markdown form has every cell of every table, run or not."""
+
 
 def register(commands: Any) -> None:
     """Add the command."""
@@ -12,6 +22,8 @@ def register(commands: Any) -> None:
         help="tables and curves of runs as one self-contained page",
         description="Read the records of all finished runs below a folder and write one HTML page, "
         "or with -o FILE.md the paper's tables with ours beside them as Markdown.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("folder", type=Path, metavar="DIR", help="holds run folders at any depth")
     parser.add_argument(

@@ -35,7 +35,7 @@ def curves(groups: Sequence[Group], metric: str, against: str) -> Chart:
         y_label=word,
         series=[_series(name, runs, metric, against) for name, runs in _drawn(groups)],
         marks=list(_marks(groups, against)),
-        skip=0.1,
+        skip=0.2,
     )
 
 

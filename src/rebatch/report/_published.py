@@ -58,9 +58,3 @@ def published() -> tuple[Published, ...]:
 def tables() -> tuple[str, ...]:
     """Return the names of the paper's tables."""
     return tuple(dict.fromkeys(cell.table for cell in published()))
-
-
-def find_published(group: Group, part: str = "final") -> Published | None:
-    """Return the paper's figure for a group of runs, if it is one of the paper's own cases."""
-    cells = (cell for cell in published() if cell.part == part)
-    return next((cell for cell in cells if cell.found_in([group])), None)

@@ -10,7 +10,6 @@ from rebatch.report._curves import WORDS, charts
 from rebatch.report._decisions import decision_sections
 from rebatch.report._page import Heading, Section, Text, page
 from rebatch.report._paper_sections import paper_sections
-from rebatch.report._published import find_published
 from rebatch.report._runs import Group, headline, read_groups, saved, spread
 from rebatch.report._scaling_text import duration
 from rebatch.report._table import Cell, Table
@@ -47,10 +46,6 @@ def _table(recipe: str, groups: Sequence[Group], metric: str) -> Table:
         for row, group in zip(table_rows(groups, metric), groups, strict=True)
     ]
     columns = [*COLUMNS, "best", "training", "wall-clock"]
-    papers = [_paper(group) for group in groups]
-    if any(paper is not None for paper in papers):
-        columns.append("paper")
-        rows = [[*row, paper] for row, paper in zip(rows, papers, strict=True)]
     caption = f"{recipe}: {WORDS.get(metric, metric)}"
     return Table(columns=columns, rows=rows, caption=caption, download=f"{recipe}.csv")
 
@@ -122,12 +117,6 @@ def _best_epoch(group: Group, metric: str) -> Cell:
     if (group.runs[0].result.get("best") or {}).get("optimistic"):
         return Cell(text, "quiet", "optimistic: the epoch is picked by the test set")
     return Cell(text)
-
-
-def _paper(group: Group) -> float | None:
-    """Return the figure that the paper prints for this very case."""
-    cell = find_published(group)
-    return None if cell is None else cell.value
 
 
 def _training(group: Group, metric: str) -> list[float]:

@@ -99,11 +99,11 @@ def _y_ticks(chart: Chart, frame: _Frame) -> list[float]:
 
 def _marks(chart: Chart, frame: _Frame) -> Iterator[str]:
     names = [series.name for series in chart.series]
-    top = TOP if chart.has_few_lines else frame.floor - SHORT
+    top, kind = (TOP, "") if chart.has_few_lines else (frame.floor - SHORT, " short")
     for mark in chart.marks:
         colour = f" {style(names.index(mark.series))}" if mark.series in names else ""
         if not mark.on_curve:
-            yield f'<path class="mark{colour}" d="M{frame.x(mark.at)} {top}V{frame.floor}"/>'
+            yield f'<path class="mark{kind}{colour}" d="M{frame.x(mark.at)} {top}V{frame.floor}"/>'
 
 
 def _rings(chart: Chart, frame: _Frame) -> Iterator[str]:

@@ -179,11 +179,11 @@
 
     drawMarks(layer) {
       const names = this.data.series.map((series) => series.name);
-      const top = this.data.fewLines ? TOP : this.floor - SHORT;
+      const [top, kind] = this.data.fewLines ? [TOP, "mark"] : [this.floor - SHORT, "mark short"];
       for (const mark of this.data.marks) {
         const index = names.indexOf(mark.series);
         if (this.hidden.has(index) || mark.on_curve) continue;
-        const colour = index < 0 ? "mark" : `mark ${style(index)}`;
+        const colour = index < 0 ? kind : `${kind} ${style(index)}`;
         add(layer, "path", { class: colour, d: `M${this.x(mark.at)} ${top}V${this.floor}` });
       }
     }
