@@ -124,7 +124,7 @@ def _lines(cells: "Sequence[PaperCell]", runs: "Sequence[Identity]", rates: "Rat
     rows = [("recipe", "schedule", "variant", "figure", "updates", "time")]
     for cell in cells:
         run = next(run for run in runs if _is_run_of(run, cell))
-        updates = f"{run.plan.updates:,}"
+        updates = run.updates
         time = _time(rates.estimate(run))
         rows.append((run.recipe, run.schedule, run.variant or "", cell.part, updates, time))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -14,6 +14,7 @@ EXAMPLES = """\
 examples:
   rebatch sweep digits --schedules BL,CBS-5 --seeds 0,1,2 --jobs 2 --out sweeps
   rebatch sweep l1-ptb --schedules BL,CBS-10 --variants plain,equal-noise --out sweeps
+  rebatch sweep c1-cifar10 --schedules "CBS-10-3,AUTO,GNS(share=0.2, largest=1024)" --out sweeps
   rebatch sweep l1-ptb --schedules BL,CBS-10 --on ray --gpus 0.25 --out s3://bucket/sweeps
 
 Every run is a process of its own, in DIR/RECIPE/SCHEDULE[--VARIANT][--CHANGES]/seedS. The same
@@ -102,8 +103,19 @@ def local_folder(out: str) -> Path:
 
 
 def listed(name: str, text: str) -> list[str]:
-    """Return the parts of a comma-separated text."""
-    parts = [part.strip() for part in text.split(",")]
+    """Return the parts of a comma-separated text; commas in parentheses do not separate.
+
+    >>> listed("schedules", "BL, GNS(share=0.5, largest=640)")
+    ['BL', 'GNS(share=0.5, largest=640)']
+    """
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    parts = [part.strip() for part in parts]
     if not all(parts):
         raise InputError(f"{name} must be a list such as A,B, got {text!r}")
     return parts

@@ -60,6 +60,15 @@ class Identity:
         """The run's plan on as much data as the set officially has, estimated for a policy."""
         return self.case.expected()
 
+    @property
+    def updates(self) -> str:
+        """How many updates the run takes, as people read it.
+
+        >>> Identity("l1-ptb", "CBS-10", 0).updates, Identity("l1-ptb", "PLATEAU", 0).updates
+        ('49,468', '~103,584')
+        """
+        return f"{'' if self.case.policy is None else '~'}{self.plan.updates:,}"
+
 
 def identities(
     recipe: str,

@@ -137,7 +137,7 @@ def _cells(run: Identity, now: Standing) -> tuple[str, ...]:
         run.label,
         now.error[:40] if now.status == FAILED and now.error else now.status,
         f"{now.epoch}/{run.case.recipe.epochs}",
-        f"{now.update:,}/{run.plan.updates:,}",
+        f"{now.update:,}/{run.updates}",
         "" if now.batch_size is None else str(now.batch_size),
         now.headline,
         clock(now.left) if now.status == RUNNING and now.left is not None else "",
