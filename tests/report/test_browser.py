@@ -3,6 +3,7 @@
 import json
 import shutil
 import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +32,8 @@ FLAGS = (
     *("--disable-dev-shm-usage", "--hide-scrollbars", "--window-size=1000,800"),
 )
 BAD = "</script><script>window.broken = 1</script><img src=x onerror='window.broken = 1'>"
+
+CONTROLS = [f"control: {name}" for name in ("equal-noise", "equal-updates", "whole-batch-norm")]
 
 
 def sections():
@@ -288,3 +291,40 @@ def test_paper_has_the_curves_and_neither_links_nor_colours_of_the_night(decided
         assert decided.execute_script(shown, ".plot path.curve", "display") != "none"
     finally:
         decided.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
+@pytest.fixture(scope="module")
+def ours(driver, tmp_path_factory):
+    """The page of the project's own records."""
+    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    page = results_page(Path(__file__).parents[2] / "results")
+    driver.get(write(tmp_path_factory.mktemp("ours") / "page.html", page).as_uri())
+    return driver
+
+
+def test_the_page_of_our_records_has_whole_tables_and_every_curve(ours):
+    tables, titles, curves = ours.execute_script(
+        "const all = (s) => [...document.querySelectorAll(s)];"
+        "return [all('table').map(t => [t.caption?.textContent, "
+        "...[...t.tBodies[0].rows].map(r => r.cells[0].textContent)]), "
+        "all('figcaption').map(f => f.textContent), "
+        "all('.plot').map(p => p.querySelectorAll('path.curve').length)]"
+    )
+    assert ["c2-cifar10", "BL", "CBS-15", *CONTROLS, "CBS-10-3", "CBS-5-3", "CBS-5-3-A"] in tables
+    for by in ("update", "epoch"):
+        for what in ("Test perplexity", "Training perplexity", "Batch size", "Test accuracy, %"):
+            assert f"{what} by {by}" in titles
+    assert min(curves) >= 1
+    assert [entry for entry in ours.get_log("browser") if entry["level"] != "INFO"] == []
+
+
+def test_on_paper_no_table_runs_off_the_sheet(ours):
+    sheet = {"width": 718, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    ours.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", sheet)  # A4 without its margins
+    ours.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        widths = "return [...document.querySelectorAll('table')].map(t => t.offsetWidth)"
+        assert max(ours.execute_script(widths)) <= 718
+    finally:
+        ours.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+        ours.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
