@@ -37,6 +37,24 @@ def test_controls_are_planned_too(capsys):
     assert json.loads(capsys.readouterr().out)["updates"] == 103_584
 
 
+def test_of_a_policy_an_estimate_is_shown_that_says_so(capsys):
+    assert main(["plan", "--recipe", "l1-ptb", "--schedule", "PLATEAU", "--json"]) == 0
+    said = capsys.readouterr()
+    made = json.loads(said.out)
+    assert (made["schedule"], made["base"], made["updates"]) == ("PLATEAU", 10, 103_584)
+    (note,) = made["notes"]
+    assert note.startswith("PLATEAU decides while it trains: rows and totals are an estimate")
+    assert said.err == f"rebatch: note: {note}\n"
+
+
+def test_a_policy_needs_no_recipe_but_epochs(capsys):
+    command = ["plan", "PLATEAU", "--base", "10", "--examples", "100", "--json"]
+    assert main([*command, "--epochs", "3"]) == 0
+    assert json.loads(capsys.readouterr().out)["updates"] == 30
+    assert main([*command, "--updates", "30"]) == 2
+    assert capsys.readouterr().err == "rebatch: epochs must be given with PLATEAU, got none\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

@@ -56,9 +56,38 @@ def test_a_run_ends_in_one_line_and_a_folder(tmp_path, capsys):
     assert tail.endswith(f" s; records in {tmp_path / 'run'}")
 
 
+def test_the_plan_of_a_run_is_trained_again(tmp_path, capsys):
+    assert train(tmp_path / "one", "--schedule", "GNS") == 0
+    plan = str(tmp_path / "one" / "plan.json")
+    assert train(tmp_path / "two", "--plan", plan) == 0
+    weights = [tmp_path / name / "snapshots" / "final.safetensors" for name in ("one", "two")]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+    result = read_json(tmp_path / "two" / "result.json")
+    assert (result["schedule"], result["variant"][:7]) == ("GNS", "replay-")
+    capsys.readouterr()
+    assert train(tmp_path / "three", "--plan", plan, "--variant", "constant-rate") == 2
+    assert error(capsys) == "rebatch: variant must not be given with --plan, got 'constant-rate'"
+    assert train(tmp_path / "three", "--plan", plan, "--set", "epochs=3") == 2
+    assert error(capsys).startswith("rebatch: plan must have 3 epochs as the recipe, got 2: ")
+    assert train(tmp_path / "three", "--plan", plan, "--set", "holdout=100") == 2
+    assert error(capsys).startswith("rebatch: plan must be made for Examples(count=1337, ")
+    assert not (tmp_path / "three").exists()
+
+
+@pytest.mark.parametrize("text", [None, "no plan", "[]", "{}", '{"plan": {}, "epochs": 2}'])
+def test_what_is_no_plan_of_a_run_is_refused(tmp_path, capsys, text):
+    if text is not None:
+        (tmp_path / "plan.json").write_text(text)
+    assert train(tmp_path / "run", "--plan", str(tmp_path / "plan.json")) == 2
+    assert error(capsys).startswith("rebatch: plan must be ")
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
+        (["--schedule", "AUTO", "--variant", "equal-noise"], "rebatch: schedule must be known"),
+        (["--schedule", "AUTO", "--plan", "x"], "rebatch: argument --plan: not allowed with"),
         (["--schedule", "CBS-0"], "rebatch: "),
         (["--schedule", "BL", "--seed", "x"], "rebatch: seed must be a whole number"),
         (["--schedule", "BL", "--seed", "9" * 30], "rebatch: seed must be a whole number"),

@@ -59,6 +59,12 @@ def test_batches_follow_the_plan_and_are_ready_for_the_model(task):
     assert task.sample().shape == (2, 3, 224, 224)
 
 
+def test_a_plan_that_grows_is_followed(task):
+    plan = task.sampler.plan
+    task.follow(plan.extend(plan.next_row(3)))
+    assert [len(batch.targets) for batch in task.batches(2, 0)] == [3, 3]
+
+
 def test_an_epoch_goes_on_with_the_same_crops(task):
     whole, rest = list(task.batches(1, 0)), list(task.batches(1, 1))
     assert len(rest) == 1

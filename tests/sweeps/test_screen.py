@@ -32,6 +32,11 @@ def test_the_table_tells_where_a_run_is():
     ]
 
 
+def test_the_updates_of_a_policy_are_told_as_an_estimate():
+    said = printed(table([(Identity("digits", "PLATEAU", 0), UNDER_WAY)], 9))
+    assert " 270/~3,600 " in said
+
+
 def test_what_is_under_way_comes_first_and_the_rest_is_counted():
     known = [
         (RUNS[0], Standing("finished")),
