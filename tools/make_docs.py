@@ -16,8 +16,9 @@ import rebatch
 from rebatch.report import Chart, Mark, Series, panels, reproduction, write
 from rebatch.report._comparison import Line, columns_of
 from rebatch.report._curves import WORDS, charts
-from rebatch.report._published import tables
+from rebatch.report._published import published, tables
 from rebatch.report._reproduction import Markup, markdown_table
+from rebatch.report._results import best
 from rebatch.report._runs import Group, headline, read_groups
 from rebatch.report._titles import TITLES
 
@@ -40,12 +41,20 @@ def made(root: Path = ROOT) -> dict[Path, str]:
 
 
 def compared(groups: Sequence[Group]) -> Iterator[tuple[str, list[Group]]]:
-    """Yield the recipes whose baseline was run beside a cycle, without changed fields."""
-    plain = [group for group in groups if not group.overrides]
-    for recipe, found in groupby(plain, key=lambda group: group.recipe):
+    """Yield the recipes whose baseline was run beside a cycle, with what is drawn of them."""
+    own = (group for group in groups if group.is_plain or _is_of_the_paper(group))
+    for recipe, found in groupby(own, key=lambda group: group.recipe):
         runs = list(found)
-        if len({group.schedule == "BL" for group in runs}) == 2:
-            yield recipe, runs
+        baselines = [group for group in runs if group.is_plain and group.schedule == "BL"]
+        cycles = [group for group in runs if group.schedule.startswith("CBS")]
+        adaptive = [group for group in runs if group.is_plain and group.is_adaptive]
+        if baselines and cycles:
+            yield recipe, [*baselines, best(cycles, headline(cycles)), *adaptive]
+
+
+def _is_of_the_paper(group: Group) -> bool:
+    cells = [cell for cell in published() if cell.variant == group.variant]
+    return any(cell.found_in([group]) for cell in cells)
 
 
 def shown(recipes: Iterable[str]) -> str:

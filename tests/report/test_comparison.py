@@ -129,8 +129,25 @@ def test_changed_fields_take_a_run_out_of_the_tables(tmp_path):
     write_run(tmp_path, "l1-ptb", "BL", overrides=["epochs=1"])
     write_run(tmp_path, "l1-ptb", "AUTO")
     write_run(tmp_path, "l1-ptb", "BL", variant="plateau")
-    changed = {group.name: is_in_a_table(group) for group in read_groups(tmp_path)}
-    assert changed == {"BL (epochs=1)": False, "AUTO": False, "BL (plateau)": True}
+    write_run(tmp_path, "digits", "AUTO")
+    changed = {(g.recipe, g.name): is_in_a_table(g) for g in read_groups(tmp_path)}
+    assert changed == {
+        ("l1-ptb", "BL (epochs=1)"): False,
+        ("l1-ptb", "AUTO"): True,
+        ("l1-ptb", "BL (plateau)"): True,
+        ("digits", "AUTO"): False,
+    }
+
+
+def test_schedules_that_the_paper_does_not_have_stand_below_their_column(tmp_path):
+    write_run(tmp_path, "l1-ptb", "BL", updates=2_000)
+    write_run(tmp_path, "l1-ptb", "AUTO", ensemble={"test_perplexity": 79.0})
+    lines = columns_of("language", read_groups(tmp_path))["l1-ptb"]
+    assert [line.name for line in lines[-3:]] == ["CBS-1-T", "AUTO", "AUTO, ensemble"]
+    assert lines[-2].texts()[1:] == ["80.00", "", "", "one seed", "1,000", "", "50 %", "1.5 min"]
+    assert lines[-1].texts()[1] == "79.00"
+    names = [line.name for line in columns_of("ensemble-language", read_groups(tmp_path))["l1-ptb"]]
+    assert "AUTO" not in names
 
 
 @pytest.mark.parametrize(

@@ -48,9 +48,11 @@ def test_the_cycle_that_never_ends_is_said(tmp_path):
 
 
 def test_runs_in_no_table_stand_apart(tmp_path):
-    write_run(tmp_path, schedule="AUTO")
+    write_run(tmp_path, recipe="e1-sick", schedule="AUTO")
     last = reproduction(tmp_path).split("## Runs beside the paper's cells")[1]
-    assert "| `l1-ptb` | AUTO | 81.00 (test perplexity) | – | one seed | 51,792 | 7.1 min |" in last
+    assert (
+        "| `e1-sick` | AUTO | 81.00 (test perplexity) | – | one seed | 51,792 | 7.1 min |" in last
+    )
 
 
 def test_decisions_are_a_table_of_their_own(tmp_path):

@@ -115,7 +115,26 @@ def columns_of(table: str, groups: Sequence[Group]) -> dict[str, list[Line]]:
         made = (Line(figure, figure.found_in(groups), baseline) for figure in _figures(cell))
         column = found.setdefault(cell.recipe, [])
         column += [line for line in made if line.values or not line.is_extra]
+    for recipe, column in found.items():
+        if table == next(cell.table for cell in published() if cell.recipe == recipe):
+            column += _others(column[0], groups)
     return found
+
+
+def _others(first: Line, groups: Sequence[Group]) -> Iterator[Line]:
+    """Yield schedules that the paper does not have, such as adaptive ones, below their column."""
+    recipe = first.cell.recipe
+    theirs = {cell.schedule for cell in published() if cell.recipe == recipe}
+    for group in groups:
+        if group.recipe == recipe and group.is_plain and group.schedule not in theirs:
+            cell = replace(first.cell, schedule=group.schedule, value=None, updates=None)
+            for part in _parts(group):
+                yield Line(replace(cell, part=part), group, first.baseline)
+
+
+def _parts(group: Group) -> list[str]:
+    ensemble = any(run.result.get("ensemble") for run in group.runs)
+    return ["final", "ensemble"] if ensemble else ["final"]
 
 
 def _figures(cell: Published) -> Iterator[Published]:
@@ -151,6 +170,7 @@ def _baseline(recipe: str, groups: Sequence[Group]) -> Group | None:
 
 
 def is_in_a_table(group: Group) -> bool:
-    """Say whether a group fills a figure of a table, or a control beside one."""
+    """Say whether a group stands in a table: as a figure, a control or a further schedule."""
     beside = (control for table in tables() for control in controls(table))
-    return any(cell.found_in([group]) for cell in (*published(), *beside))
+    known = any(cell.found_in([group]) for cell in (*published(), *beside))
+    return known or (group.is_plain and group.recipe in {cell.recipe for cell in published()})

@@ -57,14 +57,14 @@ def _time(group: Group) -> str:
 def table_rows(groups: Sequence[Group], metric: str) -> list[list[Any]]:
     """Return a line a schedule: figures over seeds, and updates against the baseline."""
     baseline = next((group for group in groups if group.schedule == "BL"), None)
-    best = _best(groups, metric)
+    first = best(groups, metric)
     rows = []
     for group in groups:
         final = spread(group.values("final", metric))
         rows.append(
             [
                 group.name,
-                Cell(final, "best", "the best final value") if group is best else final,
+                Cell(final, "best", "the best final value") if group is first else final,
                 spread(group.values("ensemble", metric)),
                 group.updates,
                 saved(group, baseline),
@@ -80,17 +80,17 @@ def verdict(groups: Sequence[Group], metric: str) -> str:
     others = [group for group in groups if group.schedule != "BL"]
     if baseline is None or not others:
         return ""
-    best = _best(others, metric)
-    finals = best.values("final", metric), baseline.values("final", metric)
+    first = best(others, metric)
+    finals = first.values("final", metric), baseline.values("final", metric)
     if not all(finals):
         return ""
     gain = mean(finals[0]) - mean(finals[1])
     gain = -gain if _falls(metric) else gain
     word = "better than" if gain >= 0.005 else "worse than" if gain <= -0.005 else "off"
     return (
-        f"The best schedule here, {best.name}, is {abs(gain):.2f} {word} the baseline "
+        f"The best schedule here, {first.name}, is {abs(gain):.2f} {word} the baseline "
         f"({WORDS.get(metric, metric)}; {_certainty(finals[1])}) "
-        f"with {100 * best.updates / baseline.updates:.0f} % of its updates."
+        f"with {100 * first.updates / baseline.updates:.0f} % of its updates."
     )
 
 
@@ -104,7 +104,8 @@ def _falls(metric: str) -> bool:
     return metric.endswith(("perplexity", "loss"))
 
 
-def _best(groups: Sequence[Group], metric: str) -> Group:
+def best(groups: Sequence[Group], metric: str) -> Group:
+    """Return the group with the best final value, the first of equals."""
     sign = -1 if _falls(metric) else 1
     return max(
         groups, key=lambda group: sign * mean(group.values("final", metric) or [-sign * 1e9])

@@ -79,6 +79,11 @@ class Group:
         return mean(found) if found else None
 
     @property
+    def is_plain(self) -> bool:
+        """Whether neither a variant nor a changed field makes it another case."""
+        return self.variant is None and not self.overrides
+
+    @property
     def is_adaptive(self) -> bool:
         """Whether a schedule decided as it went, so that seeds differ in their batch sizes."""
         return any(run.decisions for run in self.runs)
