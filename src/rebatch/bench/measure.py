@@ -43,7 +43,7 @@ def measure(
     device: torch.device,
     pace: Pace,
     *,
-    engine: str | None = None,
+    engine: str = "auto",
     settings: Sequence[str] = (),
     tell: Tell = lambda what: None,
 ) -> Iterator[Speed]:
@@ -81,7 +81,7 @@ class _Measurement:
     device: torch.device
     folder: Path
     pace: Pace
-    engine: str | None
+    engine: str
     rates: dict[str, Rates]
     """What the device can do, by precision, as far as it is known."""
 
@@ -137,6 +137,7 @@ class _Measurement:
             batch_size=self.cell.batch_size,
             asked=self.cell.asked,
             against="plain_bf16" if "plain_bf16" in rounds else "plain",
+            engine=learner.engine,
             precision=learner.precision,
             updates_in_epoch=plan.updates_in(0),
             rounds=rounds,

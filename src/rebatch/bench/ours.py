@@ -18,11 +18,10 @@ from rebatch.records import RunFolder
 
 
 def make_job(
-    case: Case, data: Any, *, device: torch.device, folder: Path, engine: str | None = None
+    case: Case, data: Any, *, device: torch.device, folder: Path, engine: str = "auto"
 ) -> Job:
     """Return a run of a case on data in memory, ready to train as `rebatch train` does."""
-    chosen: dict[str, Any] = {} if engine is None else {"engine": engine}
-    built = build(case, seed=0, device=device, data_root=folder, data=data, **chosen)
+    built = build(case, seed=0, device=device, data_root=folder, data=data, engine=engine)
     return Job(
         built.learner,
         built.plan,

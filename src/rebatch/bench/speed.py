@@ -13,6 +13,8 @@ class Speed:
     asked: float | None
     against: str
     """The plain loop that the asked ratio is against."""
+    engine: str
+    """How our updates are made."""
     precision: str
     updates_in_epoch: int
     rounds: dict[str, list[float]]

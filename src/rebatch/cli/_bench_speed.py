@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 PICTURES = (".png", ".svg")
-ENGINES = ("eager", "graphs", "compiled")
 _ABOUT = """\
 Measure updates a second and seconds an epoch, data included, side by side with a plain PyTorch
 loop in one run: eager, PyTorch's own precision, a DataLoader with 8 workers (or as many as there
@@ -62,13 +61,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rounds", metavar="N", default="3", help="turns of each loop (default: 3)"
     )
-    parser.add_argument(
-        "--engine", choices=ENGINES, help="how ours computes (default: its own choice)"
-    )
-    parser.add_argument(
-        "--set", metavar="FIELD=VALUE", action="append", default=[], help="change the recipes"
-    )
-    parser.add_argument("--quick", action="store_true", help="little data: only to try it out")
+    add_common(parser)
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE as well")
     parser.add_argument("--plot", metavar="FILE", help="also draw them: .png or .svg")
     parser.add_argument(
@@ -76,11 +69,36 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """Add what all these commands understand."""
+    parser.add_argument(
+        "--engine",
+        default="auto",
+        metavar="HOW",
+        help="how our updates are made: eager, graphs or compiled (default: its own choice)",
+    )
+    parser.add_argument(
+        "--set", metavar="FIELD=VALUE", action="append", default=[], help="change the recipe"
+    )
+    parser.add_argument("--threads", metavar="N", help="of torch (default: its own choice)")
+    parser.add_argument("--quick", action="store_true", help="little data: only to try it out")
+
+
+def set_threads(arguments: argparse.Namespace) -> None:
+    """Let torch compute with as many threads as were asked for."""
+    import torch
+
+    threads = whole("threads", arguments.threads)
+    if threads is not None:
+        torch.set_num_threads(threads)
+
+
 def run_speed(arguments: argparse.Namespace) -> None:
     """Measure cell by cell, write what is known after each, and print the table."""
     from rebatch.bench.machine import file_name, machine
     from rebatch.records import write_json
 
+    set_threads(arguments)
     device, cells = _device(arguments.kind), _cells(arguments)
     record = {"kind": arguments.kind, **machine(device), **_settings(arguments), "cells": []}
     files = [arguments.json] if arguments.json else []
@@ -182,8 +200,8 @@ def _print(record: dict[str, Any]) -> None:
         table = Table()
         known = [place for place in range(len(columns)) if {row[place] for row in rows} != {"–"}]
         for place in known:
-            side = "right" if place else "left"
-            table.add_column(columns[place].replace(", ", "\n"), justify=side, no_wrap=True)
+            heading = columns[place].replace(", ", "\n")
+            table.add_column(heading, justify="right" if place else "left", no_wrap=True)
         for row in rows:
             table.add_row(*(row[place] for place in known))
         console.print(table)

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rebatch.cli._bench_parts import add_parts
 from rebatch.cli._bench_speed import add_speed
 from rebatch.errors import RunError
 
@@ -37,6 +38,7 @@ def register(commands: "Commands") -> None:
     )
     benches = parser.add_subparsers(metavar="WHAT", required=True)
     add_speed(benches)
+    add_parts(benches)
     feeding = benches.add_parser(
         "feeding",
         help="how fast batches and their indices come",
