@@ -46,15 +46,23 @@ class Job:
     """Who makes the plan while it is trained."""
     due: Callable[[Plan], dict[int, int]] = snapshot_updates
     """The snapshots of a plan so far."""
+    _counted: tuple[Plan, int, int] | None = field(default=None, init=False, repr=False)
+    """A plan, an epoch of it and the updates in that: asked for at every update."""
 
     def rate_of(self, progress: Progress, update: int) -> float:
         """Return the rate of an update, counted from the start of the epoch under way."""
-        position = progress.epoch + update / self.plan.updates_in(progress.epoch)
+        position = progress.epoch + update / self._updates_in(progress.epoch)
         rate = self.rate(position, progress.history)
         if self.course is None:
             return rate
         first = progress.update - progress.done
         return rate * self.course.rate_factor(first + update)
+
+    def _updates_in(self, epoch: int) -> int:
+        known = self._counted
+        if known is None or known[0] is not self.plan or known[1] != epoch:
+            known = self._counted = (self.plan, epoch, self.plan.updates_in(epoch))
+        return known[2]
 
     def measures(self, progress: Progress) -> bool:
         """Tell whether the next update measures the gradient noise, beside those of the log."""
