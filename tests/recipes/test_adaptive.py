@@ -27,12 +27,12 @@ def weights(out):
     return {path.name: path.read_bytes() for path in paths}
 
 
-def trained_again(data_root, out, into):
+def trained_again(data_root, out, into, device="cpu"):
     """Train the plan that a run has recorded."""
     record = read_json(out / "run.json")
     recipe = override(find(record["recipe"]), record["overrides"])
     course = Course.from_dict(read_json(out / "plan.json"))
-    settings = {"data_root": data_root, "device": "cpu", "overrides": record["overrides"]}
+    settings = {"data_root": data_root, "device": device, "overrides": record["overrides"]}
     return run(replay(recipe, course), seed=0, out=into, **settings)
 
 
@@ -140,3 +140,13 @@ def test_a_plan_for_other_data_or_of_another_length_is_refused():
     rule = r"^plan must have 40 epochs as the recipe, got 1: change the recipe with --set epochs=1$"
     with pytest.raises(InputError, match=rule):
         replay(find("digits"), course).plan()
+
+
+@pytest.mark.gpu
+def test_a_gpu_decides_and_replays_too(train, data_root, tmp_path):
+    result = train("digits", "AUTO(cycle=4)", "epochs=8", out=tmp_path / "one", device="cuda")
+    decisions = [line for line in log(tmp_path / "one") if line["kind"] == "decision"]
+    assert any(line["gauges"].get("noise_scale", 0) > 0 for line in decisions)
+    again = trained_again(data_root, tmp_path / "one", tmp_path / "two", device="cuda")
+    assert again["updates"] == result["updates"]
+    assert again["final"]["train_loss"] == pytest.approx(result["final"]["train_loss"], rel=0.05)
