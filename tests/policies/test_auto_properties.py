@@ -32,7 +32,7 @@ def paper_cycle(base, epochs, examples):
     return Fraction(epochs * sum(-(-examples // size) for size in sizes), 4)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(base=BASES, epochs=EPOCHS, examples=st.integers(300, 60_000), readings=READINGS)
 @example(base=10, epochs=40, examples=9000, readings=WORSE)
 @example(base=10, epochs=40, examples=9000, readings=[(0.0, 1.0, None)])
@@ -46,7 +46,7 @@ def test_a_run_spends_its_epochs_and_never_more_updates_than_the_papers_cycle(
     assert all(row.epochs == decision.epochs for row, decision in zip(seen, decisions, strict=True))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(base=BASES, epochs=EPOCHS, readings=READINGS, largest=st.none() | st.integers(300, 5000))
 def test_sizes_stay_between_a_quarter_of_the_base_and_the_largest(
     follow, base, epochs, readings, largest
@@ -56,7 +56,7 @@ def test_sizes_stay_between_a_quarter_of_the_base_and_the_largest(
     assert all(max(1, base // 4) <= row.batch_size <= highest for row in seen)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(base=BASES, epochs=st.integers(2, 260), readings=READINGS)
 def test_a_run_ends_annealed_at_8_times_the_base_or_more(follow, base, epochs, readings):
     seen, _ = follow(auto(base), epochs, measured(readings), examples=60_000)
@@ -66,7 +66,7 @@ def test_a_run_ends_annealed_at_8_times_the_base_or_more(follow, base, epochs, r
     assert auto(base).ends_with_budget
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(base=BASES, epochs=EPOCHS, readings=READINGS)
 def test_every_decision_has_a_reason_and_finite_gauges(follow, base, epochs, readings):
     _, decisions = follow(auto(base), epochs, measured(readings), examples=10_000)

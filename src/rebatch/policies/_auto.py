@@ -83,18 +83,19 @@ class auto(Policy):
         """Climb, or stay another row."""
         size, larger = cycle.rows[-1].batch_size, cycle.next_size()
         epochs, noise = cycle.epochs_here, _noise(cycle.rows)
-        if not cycle.may_stay():
-            return Decision(larger, f"time and updates left are needed to end at {cycle.top}")
-        if epochs < cycle.pace:
+        may_stay = cycle.may_stay()
+        if may_stay and epochs < cycle.pace:
             if 2 * epochs >= cycle.pace and self._has_settled(cycle):
                 return Decision(larger, f"the loss has settled at {size}")
             return Decision(size, f"{epochs} of {cycle.pace} epochs at {size} are over")
         if noise is None:
-            return Decision(larger, f"no noise scale to go by: even steps of {cycle.pace} epochs")
+            return Decision(larger, "no noise scale to go by: the paper's cycle, in even steps")
         free = f"{self.share:g} x noise scale {noise:.4g}"
         if self.share * noise >= larger:
             return Decision(larger, f"{free} is above {larger}: growing is free")
-        return Decision(size, f"{free} is below {larger}: growing is not free yet")
+        if may_stay:
+            return Decision(size, f"{free} is below {larger}: growing is not free yet")
+        return Decision(larger, f"{free} is below {larger}, but no time or updates are left")
 
     def _at_top(self, cycle: Cycle, seen: Sequence[Seen], outlook: Outlook) -> Decision:
         """End the cycle if the loss has settled and there is time for another."""
@@ -107,8 +108,8 @@ class auto(Policy):
             return Decision(size, f"annealing at {size} until the budget is spent")
         if self._has_settled(cycle):
             why = f"the loss has settled at {size}: back to {base}"
-        elif 4 * cycle.rest <= -cycle.length:
-            why = f"the cycle has waited long enough at {size}: back to {base}"
+        elif 8 * cycle.rest <= -cycle.length:
+            why = f"the loss still falls at {size}, but the cycle is overdue: back to {base}"
         else:
             return Decision(size, f"the loss still falls at {size}")
         return Decision(base, why, epochs=fresh.unit, ends_cycle=True)

@@ -32,7 +32,7 @@ class plateau(Policy):
     >>> losses = [2.0, 1.5, 1.5, 1.5]
     >>> seen = [Seen(10, epoch, 1, 10, 0, epoch, loss) for epoch, loss in enumerate(losses)]
     >>> plateau(10, patience=1).next(seen, Outlook(9, 4, lambda size: 100 // size, 100))[:2]
-    (20, 'train_loss 1.5 ends 2 epochs without a better one')
+    (20, 'train_loss 1.5: no better one for more than 1 epochs')
     """
 
     _: KW_ONLY
@@ -80,16 +80,15 @@ class plateau(Policy):
     def _figure(self, row: Seen) -> float:
         figure: float | None = getattr(row, self.watch)
         if figure is None:
-            raise InputError(
-                "watch must be 'train_loss' where there is no validation data, got 'validation'"
-            )
+            rule = "train_loss where there is no validation data"
+            raise InputError(f"watch must be {rule}, got {self.watch!r}")
         return figure
 
     def _reason(self, seen: Sequence[Seen], state: _State, size: int) -> str:
         figure = f"{self.watch} {self._figure(seen[-1]):.4g}"
         if state.grew:
             full = f", but {size} is the limit" if size == seen[-1].batch_size else ""
-            return f"{figure} ends {self.patience + 1} epochs without a better one{full}"
+            return f"{figure}: no better one for more than {self.patience} epochs{full}"
         if state.resting:
             return f"{figure} does not count so soon after a growth"
         if state.bad:

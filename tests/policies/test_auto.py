@@ -1,0 +1,187 @@
+import math
+from itertools import pairwise
+
+import pytest
+
+from rebatch.policies import Outlook, Seen, auto
+
+
+def constant(**measured):
+    """Every row gives the same."""
+    return lambda decision, epoch: {"train_loss": 1.0, **measured}
+
+
+def falling(share, **measured):
+    """The loss falls by a share of itself every epoch."""
+    return lambda decision, epoch: {"train_loss": 5 * (1 - share) ** epoch, **measured}
+
+
+def reasons(decisions):
+    """The reasons for the sizes that are not those of the row before."""
+    return [new.reason for old, new in pairwise(decisions) if new.batch_size != old.batch_size]
+
+
+class TestOneCycle:
+    """Forty epochs are one cycle."""
+
+    def test_under_much_noise_it_is_the_papers_cycle_with_even_steps(self, follow, stairs):
+        seen, decisions = follow(auto(10), 40, falling(0.05, noise_scale=500.0), examples=8000)
+        assert stairs(seen) == [(10, 10), (20, 10), (40, 10), (80, 10)]
+        assert reasons(decisions) == [
+            "0.5 x noise scale 500 is above 20: growing is free",
+            "0.5 x noise scale 500 is above 40: growing is free",
+            "0.5 x noise scale 500 is above 80: growing is free",
+        ]
+
+    def test_without_a_noise_scale_it_is_the_papers_cycle_too(self, follow, stairs):
+        seen, decisions = follow(auto(10), 40, falling(0.05), examples=8000)
+        assert stairs(seen) == [(10, 10), (20, 10), (40, 10), (80, 10)]
+        assert reasons(decisions)[0] == (
+            "no noise scale to go by: the paper's cycle, in even steps"
+        )
+
+    def test_under_little_noise_small_sizes_stay_as_long_as_the_updates_last(self, follow, stairs):
+        seen, decisions = follow(auto(10), 40, falling(0.05, noise_scale=15.0), examples=8000)
+        assert stairs(seen) == [(10, 11), (20, 8), (40, 9), (80, 12)]
+        assert decisions[10].reason == "0.5 x noise scale 15 is below 20: growing is not free yet"
+        assert reasons(decisions)[0] == (
+            "0.5 x noise scale 15 is below 20, but no time or updates are left"
+        )
+
+    def test_a_loss_that_has_settled_ends_a_step_after_half_its_time(self, follow, stairs):
+        seen, decisions = follow(auto(10), 40, constant(noise_scale=500.0), examples=8000)
+        assert stairs(seen) == [(10, 5), (20, 6), (40, 8), (80, 21)]
+        assert reasons(decisions)[0] == "the loss has settled at 10"
+
+    def test_one_stray_reading_does_not_decide(self, follow, stairs):
+        def measure(decision, epoch):
+            return {"train_loss": 0.95**epoch, "noise_scale": 1e6 if epoch == 9 else 15.0}
+
+        assert stairs(follow(auto(10), 40, measure, examples=8000)[0])[0] == (10, 11)
+
+    def test_the_top_is_kept_until_the_budget_is_spent(self, follow):
+        _, decisions = follow(auto(10), 40, constant(noise_scale=500.0), examples=8000)
+        assert decisions[-1].reason == "annealing at 80 until the budget is spent"
+        assert not any(decision.ends_cycle for decision in decisions)
+
+    def test_penn_treebank_takes_fewer_updates_than_cbs_10(self):
+        """39 epochs of 929,589 tokens in segments of 35: CBS-10 takes 49,468."""
+        spent, seen = 0, []
+        while len(seen) < 39:
+            outlook = Outlook(39, len(seen), lambda b: math.ceil((929_589 // b - 1) / 35), 9999)
+            found = auto(10).next(seen, outlook) if seen else auto(10).first(outlook)
+            updates = outlook.updates_of(found.batch_size)
+            loss = 5.7 * 0.98 ** len(seen)
+            seen.append(Seen(found.batch_size, len(seen), 1, updates, 0, len(seen), loss, 500.0))
+            spent += updates
+        assert spent == 48472  # 10 epochs at 10, 9 at 20, 10 at 40 and 10 at 80
+
+
+class TestSeveralCycles:
+    def test_a_cycle_ends_when_the_loss_has_settled_at_the_top(self, follow, stairs):
+        seen, decisions = follow(auto(10), 120, constant(noise_scale=500.0), examples=8000)
+        assert stairs(seen)[:5] == [(10, 8), (20, 9), (40, 11), (80, 4), (10, 12)]
+        assert [decision.reason for decision in decisions if decision.ends_cycle] == [
+            "the loss has settled at 80: back to 10"
+        ]
+        assert seen[-1].cycle == 1
+
+    def test_a_loss_that_goes_on_falling_ends_it_later_but_not_never(self, follow, stairs):
+        seen, decisions = follow(auto(10), 120, falling(0.01), examples=8000)
+        assert stairs(seen)[:5] == [(10, 15), (20, 15), (40, 15), (80, 23), (10, 13)]
+        assert reasons(decisions)[3] == (
+            "the loss still falls at 80, but the cycle is overdue: back to 10"
+        )
+
+    def test_rows_grow_longer_with_the_cycle(self, follow):
+        _, decisions = follow(auto(10, cycle=200), 200, falling(0.01), examples=8000)
+        assert [decision.epochs for decision in decisions[:3]] == [1, 6, 6]
+
+
+class TestBase:
+    @pytest.mark.parametrize(
+        ("noise", "base", "reason"),
+        [
+            (2.5, 2, "noise scale 2.5 is below 10: the base becomes 2"),
+            (5.0, 5, "noise scale 5 is below 10: the base becomes 5"),
+            (5.1, 10, "1 of 10 epochs at 10 are over"),
+            (639.0, 10, "1 of 10 epochs at 10 are over"),
+            (640.0, 20, "noise scale 640 is far above 10: the base becomes 20"),
+            (1e9, 40, "noise scale 1e+09 is far above 10: the base becomes 40"),
+        ],
+    )
+    def test_the_first_epoch_may_move_the_base_by_a_factor_of_4(self, follow, noise, base, reason):
+        _, decisions = follow(auto(10), 40, constant(noise_scale=noise), examples=8000)
+        assert (decisions[1].batch_size, decisions[1].reason) == (base, reason)
+
+    def test_a_base_that_went_up_takes_the_top_along(self, follow):
+        seen, _ = follow(auto(10), 40, falling(0.05, noise_scale=700.0), examples=8000)
+        assert [row.batch_size for row in seen][-1] == 160
+
+    def test_a_base_that_went_down_leaves_the_top_where_it_was(self, follow, stairs):
+        seen, _ = follow(auto(10), 40, falling(0.05, noise_scale=4.0), examples=8000)
+        assert [size for size, _ in stairs(seen)] == [10, 5, 10, 20, 40, 80]
+
+    def test_a_move_that_costs_too_many_updates_is_not_made(self, follow):
+        seen, _ = follow(auto(10), 4, falling(0.05, noise_scale=1.0), examples=8000)
+        assert [row.batch_size for row in seen] == [10, 20, 40, 80]
+
+
+class TestOverfitting:
+    def worse(self, since):
+        """Validation gets worse from an epoch on, while the training loss goes on falling."""
+
+        def measure(decision, epoch):
+            return {
+                "train_loss": 0.95**epoch,
+                "noise_scale": 500.0,
+                "validation": 100.0 + abs(epoch - since),
+            }
+
+        return measure
+
+    def test_four_worse_rows_make_the_size_grow_by_4_up_to_64_times_the_base(self, follow, stairs):
+        seen, decisions = follow(auto(10), 40, self.worse(since=4), examples=8000)
+        assert stairs(seen) == [(10, 9), (40, 5), (160, 5), (640, 21)]
+        assert reasons(decisions)[0] == (
+            "validation got worse 4 times in a row: fewer updates fit less noise"
+        )
+
+    def test_no_small_batches_come_after_it(self, follow):
+        seen, decisions = follow(auto(10), 200, self.worse(since=4), examples=8000)
+        assert {row.cycle for row in seen} == {0}
+        assert decisions[-1].reason == "validation got worse before: no small batches any more"
+
+    def test_validation_that_goes_up_and_down_changes_nothing(self, follow, stairs):
+        def measure(decision, epoch):
+            return {"train_loss": 0.95**epoch, "validation": 90.0 + epoch % 4}
+
+        seen, _ = follow(auto(10), 40, measure, examples=8000)
+        assert stairs(seen) == [(10, 10), (20, 10), (40, 10), (80, 10)]
+
+
+@pytest.mark.parametrize(
+    ("epochs", "sizes"),
+    [(1, [40]), (2, [20, 80]), (3, [10, 40, 80]), (4, [10, 20, 40, 80])],
+)
+def test_a_budget_of_a_few_epochs_still_ends_at_large_sizes(follow, epochs, sizes):
+    seen, _ = follow(auto(10), epochs, falling(0.05), examples=8000)
+    assert [row.batch_size for row in seen] == sizes
+
+
+def test_a_largest_size_clips_the_cycle(follow, stairs):
+    seen, _ = follow(auto(10, largest=30), 40, falling(0.05), examples=8000)
+    assert stairs(seen) == [(10, 9), (20, 14), (30, 17)]
+
+
+def test_the_gauges_are_what_it_went_by(follow):
+    measured = falling(0.01, noise_scale=500.0, validation=90.0)
+    _, decisions = follow(auto(10), 40, measured, examples=8000)
+    assert decisions[4].gauges == pytest.approx(
+        {
+            "train_loss": 4.851495,
+            "fall": 0.00995,
+            "noise_scale": 500.0,
+            "validation": 90.0,
+        }
+    )
