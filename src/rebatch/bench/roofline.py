@@ -54,12 +54,12 @@ def count_work(
     model: nn.Module, loss: Callable[[nn.Module], Tensor], *, momentum: bool = False
 ) -> Work:
     """Count one update of a model on the ``meta`` device, where nothing is computed."""
-    own = {id(parameter) for parameter in model.parameters()}
+    own = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
     kept: dict[int, int] = {}
 
     def keep(tensor: Tensor) -> Tensor:
-        if id(tensor) not in own:
-            storage = tensor.untyped_storage()
+        storage = tensor.untyped_storage()
+        if storage._cdata not in own:
             kept[storage._cdata] = storage.nbytes() // tensor.element_size()
             alive.append(storage)  # a freed one could give its place to another
         return tensor

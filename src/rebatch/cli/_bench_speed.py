@@ -2,8 +2,8 @@
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -213,9 +213,10 @@ def _draw(record: dict[str, Any], arguments: argparse.Namespace, files: list[str
     if arguments.plot is not None:
         _plot(record, arguments.plot)
     if arguments.out is not None:
-        # The figures are written: where nothing can be drawn, rebatch bench show does it later.
-        with suppress(RunError):
+        try:
             _plot(record, str(Path(files[-1]).with_suffix(".svg")))
+        except RunError as error:  # the figures are kept, and can be drawn elsewhere
+            print(f"rebatch: {error}; draw {files[-1]} with rebatch bench show", file=sys.stderr)
 
 
 def _check_plot(path: str | None) -> None:

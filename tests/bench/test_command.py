@@ -1,0 +1,86 @@
+import json
+
+import pytest
+import torch
+
+from rebatch.cli import Parser, bench
+from rebatch.errors import InputError, RunError
+
+
+def command(*words):
+    parser = Parser()
+    bench.register(parser.add_subparsers(parser_class=Parser))
+    arguments = parser.parse_args(["bench", *words])
+    arguments.run(arguments)
+
+
+TRY = ("--only", "demo", "--sizes", "16", "--quick", "--seconds", "0.02", "--rounds", "1")
+
+
+def test_a_cpu_is_measured_printed_written_and_drawn(tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    command("cpu", *TRY, "--out", str(tmp_path), "--json", str(tmp_path / "again.json"))
+    printed = capsys.readouterr().out
+    again = json.loads((tmp_path / "again.json").read_text())
+    (cell,) = again["cells"]
+    assert f"{cell['ratio']:.2f}x" in printed
+    assert "only 0.01 of the data" in printed
+    (written,) = set(tmp_path.glob("cpu-*.json"))
+    assert json.loads(written.read_text()) == again
+    assert written.with_suffix(".svg").read_text().count("roofline") >= 1
+    command("show", str(written), "--plot", str(tmp_path / "speed.png"))
+    assert capsys.readouterr().out == printed
+    assert (tmp_path / "speed.png").read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("cpu", "--only", "C9"), "only must name models of"),
+        (("cpu", "--sizes", "0"), "sizes must be"),
+        (("cpu", "--plot", "speed.pdf"), "plot must end in .png or .svg, got 'speed.pdf'"),
+        (("cpu", "--set", "hiden=3", *TRY), "did you mean hidden"),
+        (("cpu", *TRY, "--engine", "graphs"), "engine must be eager"),
+        (("overhead", "--updates", "none"), "updates must be"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(words, complaint):
+    with pytest.raises(InputError, match=complaint):
+        command(*words)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a CUDA device")
+def test_a_gpu_that_is_not_there_is_said_to_be_missing():
+    with pytest.raises(InputError, match="device must be a GPU that torch can use"):
+        command("gpu")
+
+
+def test_another_file_is_no_record(tmp_path):
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(InputError, match="record must be one of rebatch bench gpu or cpu"):
+        command("show", str(tmp_path / "run.json"))
+    with pytest.raises(RunError, match="missing"):
+        command("show", str(tmp_path / "none.json"))
+
+
+def test_changing_sizes_is_measured_and_written(tmp_path, capsys):
+    words = ("--model", "demo", "--device", "cpu", "--quick", "--out", str(tmp_path))
+    command("switching", *words, "--cycles", "2")
+    assert "first against second" in capsys.readouterr().out
+    (written,) = tmp_path.iterdir()
+    steps = json.loads(written.read_text())["steps"]
+    assert [(step["cycle"], step["batch_size"]) for step in steps] == [
+        *((0, 16), (0, 32), (0, 64), (0, 128)),
+        *((1, 16), (1, 32), (1, 64), (1, 128)),
+    ]
+    assert all(step["first"] > 0 for step in steps)
+
+
+def test_the_cost_of_the_loop_is_measured_and_written(tmp_path, capsys):
+    words = ("--model", "demo", "--device", "cpu", "--quick", "--out", str(tmp_path))
+    command("overhead", *words, "--updates", "20")
+    assert "all but the update and waiting for it" in capsys.readouterr().out
+    (written,) = tmp_path.iterdir()
+    record = json.loads(written.read_text())
+    assert record["parts"]["update"] > 0
+    assert record["profile"]
