@@ -20,8 +20,8 @@ JUMP = 4
 """Growth when it does: that of the paper's "-A" cycles, the ones it uses against overfitting."""
 FARTHEST = 64
 """How many times the base overfitting may drive the size."""
-CLEAR = 64
-"""How many times the base the noise scale has to be for the base to be doubled."""
+MUCH, LITTLE = 64, 4
+"""How many times above or below the base the noise scale has to be for the base to move."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -162,16 +162,20 @@ class auto(Policy):
 def _shifts(noise: float) -> tuple[int, ...]:
     """Return the moves of the base to try, for a noise scale in units of the base.
 
-    >>> _shifts(0.2), _shifts(0.4), _shifts(16.0), _shifts(70.0), _shifts(300.0)
+    The first epoch shows less noise than all later ones, so little of it has to be very little.
+
+    >>> _shifts(0.05), _shifts(0.2), _shifts(16.0), _shifts(70.0), _shifts(300.0)
     ((-2, -1), (-1,), (), (1,), (2, 1))
     """
-    if noise < 1:
-        return ((-2, -1) if noise <= 1 / 4 else (-1,)) if noise <= 1 / 2 else ()
-    return ((2, 1) if noise >= 4 * CLEAR else (1,)) if noise >= CLEAR else ()
+    if noise <= 1 / LITTLE:
+        return (-2, -1) if noise <= 1 / LITTLE**2 else (-1,)
+    if noise >= MUCH:
+        return (2, 1) if noise >= 4 * MUCH else (1,)
+    return ()
 
 
 def _moved(row: Seen, base: int) -> Decision:
-    way = "far above" if base > row.batch_size else "below"
+    way = "far above" if base > row.batch_size else "far below"
     why = f"noise scale {row.noise_scale:.4g} is {way} {row.batch_size}"
     return Decision(base, f"{why}: the base becomes {base}")
 
