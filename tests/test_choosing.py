@@ -1,0 +1,57 @@
+"""The figures of docs/choosing.md are those of the records it names."""
+
+import re
+from pathlib import Path
+
+from rebatch.records import read_json, read_lines
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "choosing.md").read_text()
+RESULT = re.compile(r"\| `([\w./-]+)` \| ([\d.]+) \| ([\d,]+) \| ([\d.]+) \|")
+NOISE = re.compile(r"\| `([\w./-]+)` \| ([\d,]+) after the (\w+) epoch, ([\d,]+) (.+?) \|")
+PLACES = {"first": 0, "second": 1, "seventh": 6, "tenth": 9}
+
+
+def result(cell: str) -> dict:
+    return read_json(ROOT / "results" / cell / "seed0" / "result.json")
+
+
+def headline(figures: dict) -> str:
+    name = next(name for name in ("test_perplexity", "test_accuracy") if name in figures)
+    return f"{figures[name]:.2f}"
+
+
+def test_the_table_holds_what_the_runs_ended_with():
+    rows = RESULT.findall(PAGE)
+    assert len(rows) == 15
+    for cell, figure, updates, seconds in rows:
+        found = result(cell)
+        known = headline(found["final"]), f"{found['updates']:,}", f"{found['seconds']:.1f}"
+        assert (figure, updates, seconds) == known, cell
+
+
+def test_noise_scales_are_those_of_the_records():
+    rows = NOISE.findall(PAGE)
+    assert len(rows) == 4
+    for cell, early, place, late, when in rows:
+        lines = read_lines(ROOT / "results" / cell / "seed0" / "metrics.jsonl")
+        scales = [line["gradient_noise_scale"] for line in lines if line["kind"] == "epoch"]
+        last = -1 if when == "at the end" else PLACES[when.split()[2]]
+        assert (early, late) == (f"{scales[PLACES[place]]:,.0f}", f"{scales[last]:,.0f}"), cell
+
+
+def test_ensembles_are_those_of_the_records():
+    cells = "c1-cifar10/CBS-5-3", "c4-cifar10/CBS-15", "e1-sick/CBS-1", "e1-snli-dev/CBS-1"
+    for found in map(result, cells):
+        pair = f"{headline(found['ensemble'])} against {headline(found['final'])}"
+        assert pair in " ".join(PAGE.split())
+
+
+def test_differences_follow_from_the_table():
+    def change(one: str, other: str, of: str) -> float:
+        return 100 * (1 - result(other)[of] / result(one)[of])
+
+    pairs = ("l1-ptb/BL", "l1-ptb/CBS-10"), ("c1-cifar10/BL", "c1-cifar10/CBS-5-3")
+    pairs += (("c4-cifar10/BL", "c4-cifar10/CBS-15"),)
+    assert [round(change(*pair, "updates")) for pair in pairs] == [4, 42, 53]
+    assert [round(change(*pair, "seconds")) for pair in pairs[1:]] == [18, 51]
