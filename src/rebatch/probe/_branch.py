@@ -15,6 +15,7 @@ from rebatch.engine.gauges import GradientNoise
 from rebatch.engine.job import Job, Watch
 from rebatch.engine.learner import Learner
 from rebatch.engine.loop import NotFinite, train
+from rebatch.engine.state import Progress
 from rebatch.engine.task import Task
 from rebatch.probe._curve import Curve, reached
 from rebatch.probe._design import Design
@@ -109,10 +110,9 @@ def run_branch(
 ) -> Mapping[str, Any]:
     """Train one branch and return its record; one that loses its numbers has no loss."""
     job, curve = start(lab, warm, batch_size, repeat), Curve()
-    before = warm.plan.updates
     show = follow(f"batch {batch_size}, repeat {repeat + 1}", job.plan)
 
-    def watch(progress: Any, rate: float) -> None:
+    def watch(progress: Progress, rate: float) -> None:
         curve.watch(progress, rate)
         show(progress, rate)
 
@@ -121,7 +121,7 @@ def run_branch(
         "kind": "branch",
         "batch_size": batch_size,
         "repeat": repeat,
-        "updates": job.plan.updates - before,
+        "updates": job.plan.updates - warm.plan.updates,
         "rate_factor": lab.design.factor(batch_size),
     }
     try:

@@ -6,14 +6,14 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from rebatch.engine.holding import hold
 from rebatch.engine.precision import choose_device
-from rebatch.errors import InputError, shown
+from rebatch.errors import InputError, RunError, shown
 from rebatch.probe._branch import Follow, Lab, run_branch, warm_up
 from rebatch.probe._design import Design
 from rebatch.probe._verdict import Record, Verdict, judge
@@ -58,7 +58,8 @@ def run_probe(lab: Lab, follow: Follow, *, times: float = 2.0) -> Verdict:
         verdict = judge(lab.design, _records(lab, follow), times)
         write_json(lab.folder / "result.json", verdict.to_dict())
     except BaseException:
-        write_json(path, {**about, "status": INTERRUPTED})
+        with suppress(RunError):  # where the disk is full, what failed first is worth more
+            write_json(path, {**about, "status": INTERRUPTED})
         raise
     write_json(path, {**about, "status": FINISHED})
     return verdict
