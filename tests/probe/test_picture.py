@@ -33,6 +33,11 @@ def test_without_a_limit_the_title_says_so():
     assert "<!-- digits, after 4 epochs: doubling is free up to 128 and more -->" in svg
 
 
+def test_where_nothing_is_free_the_title_says_so():
+    svg = picture(verdict(1.0, 2.0, 2.0, 9.0), "svg").decode()
+    assert "<!-- digits, after 4 epochs: no doubling is free -->" in svg
+
+
 def test_branches_without_numbers_are_marked():
     svg = picture(verdict(1.0, 1.0, 2.0, None), "svg").decode()
     assert "<!-- lost its numbers -->" in svg

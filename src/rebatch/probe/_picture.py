@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rebatch.probe._text import epochs
 from rebatch.probe._verdict import Verdict
 from rebatch.report._figure import COLOURS, LINE, SOFT, drawn
 from rebatch.report._scale import short
@@ -25,25 +26,29 @@ def picture(verdict: Verdict, form: str) -> bytes:
 def _figure(verdict: Verdict) -> "Figure":
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.2, 3.8))
+    figure = Figure(figsize=(7.2, 4.2))
     figure.set_layout_engine("constrained", w_pad=0.1)
     panel = figure.subplots()
     _set_scales(panel, verdict)
     _draw_region(panel, verdict)
     _draw_losses(panel, verdict)
     panel.set_title(_title(verdict), loc="left", fontweight="bold", fontsize="medium")
-    panel.legend(frameon=False, fontsize="small", loc="upper left")
+    figure.legend(frameon=False, fontsize="small", loc="outside lower center", ncols=3)
     return figure
 
 
 def _title(verdict: Verdict) -> str:
     design = verdict.design
+    where = f"{design.recipe.name}, after {epochs(design.warm_up)}"
+    if verdict.critical == design.base:
+        return f"{where}: no doubling is free"
     more = "" if verdict.is_bound else " and more"
-    after = f"after {design.warm_up} epochs"
-    return f"{design.recipe.name}, {after}: doubling is free up to {verdict.critical:,}{more}"
+    return f"{where}: doubling is free up to {verdict.critical:,}{more}"
 
 
 def _set_scales(panel: "Axes", verdict: Verdict) -> None:
+    from matplotlib.ticker import LogLocator
+
     sizes = verdict.design.sizes
     panel.set_xscale("log", base=2)
     panel.set_xlim(sizes[0] / 1.4, sizes[-1] * 1.4)
@@ -51,9 +56,9 @@ def _set_scales(panel: "Axes", verdict: Verdict) -> None:
     panel.set_xlabel("batch size")
     losses = _every_loss(verdict)
     if losses and 0 < STEEP * min(losses) < max(losses):
-        panel.set_yscale("log", base=10)
+        panel.set_yscale("log", base=10, subs=())
+        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         panel.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        panel.yaxis.set_minor_formatter(lambda value, _: "")
     panel.set_ylabel("training loss of the branch")
     panel.grid(axis="y", color=LINE, linewidth=0.6)
     panel.set_axisbelow(True)

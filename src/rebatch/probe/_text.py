@@ -18,11 +18,11 @@ def announce(design: Design, seconds: float | None = None) -> str:
     unit = "tokens" if design.recipe.model.startswith("L") else "samples"
     time = "" if seconds is None else f", about {duration(seconds)} here"
     return (
-        f"{design.recipe.name}: {_epochs(design.warm_up)} of warm-up at {design.base:,}, then "
-        f"{len(design.branches)} branches of {_epochs(design.length)}, "
+        f"{design.recipe.name}: {epochs(design.warm_up)} of warm-up at {design.base:,}, then "
+        f"{len(design.branches)} branches of {epochs(design.length)}, "
         f"{design.repeats} at each of {', '.join(f'{size:,}' for size in sizes)}; "
         f"the learning rate {rate[design.rule]}\n"
-        f"cost: {cost.updates:,} updates, {cost.samples:,} {unit} in {_epochs(cost.epochs)} "
+        f"cost: {cost.updates:,} updates, {cost.samples:,} {unit} in {epochs(cost.epochs)} "
         f"({cost.epochs / run:.0%} of a run of {run}){time}"
     )
 
@@ -36,6 +36,15 @@ def duration(seconds: float) -> str:
     if seconds < 100:
         return f"{max(1, round(seconds))} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def epochs(count: int) -> str:
+    """Write a number of epochs.
+
+    >>> epochs(1), epochs(4)
+    ('1 epoch', '4 epochs')
+    """
+    return "1 epoch" if count == 1 else f"{count} epochs"
 
 
 def table(verdict: Verdict) -> "Table":
@@ -91,13 +100,9 @@ def _limit(verdict: Verdict) -> str:
 
 
 def _proposal(verdict: Verdict) -> str:
-    epochs, design = verdict.design.recipe.epochs, verdict.design
+    design = verdict.design
     if verdict.code == "BL":
         return "proposed: BL, for there is nothing to cycle through; a smaller base may have it"
     sizes = f"{design.base:,} to {verdict.critical:,}"
-    rule = f"a step for each free size, {CYCLES} cycles in {epochs} epochs"
+    rule = f"a step for each free size, {CYCLES} cycles in {epochs(design.recipe.epochs)}"
     return f"proposed: {verdict.code} from {sizes}: {rule}"
-
-
-def _epochs(count: int) -> str:
-    return "1 epoch" if count == 1 else f"{count} epochs"
