@@ -140,21 +140,38 @@ class TestOverfitting:
 
         return measure
 
-    def test_four_worse_rows_make_the_size_grow_by_4_up_to_64_times_the_base(self, follow, stairs):
-        seen, decisions = follow(auto(10), 40, self.worse(since=4), examples=8000)
-        assert stairs(seen) == [(10, 9), (40, 5), (160, 5), (640, 21)]
-        assert reasons(decisions)[0] == (
-            "validation got worse 4 times in a row: fewer updates fit less noise"
+    def test_six_rows_that_get_worse_lead_to_the_top_and_then_to_64_times_the_base(
+        self, follow, stairs
+    ):
+        seen, decisions = follow(auto(10), 40, self.worse(since=3), examples=8000)
+        assert stairs(seen) == [(10, 9), (80, 6), (640, 25)]
+        assert (
+            reasons(decisions)
+            == ["validation gets worse while the loss falls, over 6 rows: annealing"] * 2
         )
 
+    def test_one_pair_of_figures_may_be_in_the_other_order(self, follow, stairs):
+        figures = [90.0, 91.0, 93.0, 92.0, 94.0, 95.0, *[80.0] * 34]
+
+        def measure(decision, epoch):
+            return {"train_loss": 0.95**epoch, "validation": figures[epoch]}
+
+        assert stairs(follow(auto(10), 40, measure, examples=8000)[0])[0] == (10, 6)
+
+    def test_a_training_loss_that_rises_too_is_no_overfitting(self, follow, stairs):
+        def measure(decision, epoch):
+            return {"train_loss": 1.05**epoch, "validation": 90.0 + epoch}
+
+        assert stairs(follow(auto(10), 40, measure, examples=8000)[0])[:2] == [(10, 5), (20, 6)]
+
     def test_no_small_batches_come_after_it(self, follow):
-        seen, decisions = follow(auto(10), 200, self.worse(since=4), examples=8000)
+        seen, decisions = follow(auto(10), 200, self.worse(since=3), examples=8000)
         assert {row.cycle for row in seen} == {0}
         assert decisions[-1].reason == "validation got worse before: no small batches any more"
 
     def test_validation_that_goes_up_and_down_changes_nothing(self, follow, stairs):
         def measure(decision, epoch):
-            return {"train_loss": 0.95**epoch, "validation": 90.0 + epoch % 4}
+            return {"train_loss": 0.95**epoch, "validation": 90.0 + epoch % 5}
 
         seen, _ = follow(auto(10), 40, measure, examples=8000)
         assert stairs(seen) == [(10, 10), (20, 10), (40, 10), (80, 10)]
