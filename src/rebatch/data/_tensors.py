@@ -8,7 +8,7 @@ from torch import Tensor
 from rebatch._amount import Examples
 from rebatch._plan import Plan
 from rebatch.data._augment import Augment
-from rebatch.data._cut import Piece, Share, count_pieces, pieces_of, walk
+from rebatch.data._cut import Piece, Share, count_pieces, walk, weighted
 from rebatch.data._feed import Feed
 from rebatch.data._order import epoch_generator, epoch_order
 from rebatch.errors import InputError, positive_int
@@ -68,8 +68,9 @@ class TensorLoader(Feed):
         self._start()
         order, draws, done = self._order(), self._draws(), self.updates_before
         for number, update in enumerate(walk(self.plan, self.epoch, done), start=done):
-            spans = self.share.spans(update.stop - update.start)
-            parts = pieces_of(self.share, update, number)
+            size = update.stop - update.start
+            spans = self.share.spans(size)
+            parts = weighted(self.share, update.number, spans, size, number)
             for piece, (start, stop) in zip(parts, spans, strict=True):
                 self._drawn = piece.updates_done
                 # A rank with nothing in the piece takes one sample, which has weight 0.
