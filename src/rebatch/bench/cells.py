@@ -19,7 +19,7 @@ GPU: dict[str, tuple[int, ...]] = {
 """The batch sizes of each model on a GPU."""
 CPU: dict[str, tuple[int, ...]] = {
     "demo": (16, 128),
-    "L1-small": (10, 40),
+    "L1-small": (10, 20),
     "C1": (128,),
     "C3": (128,),
 }

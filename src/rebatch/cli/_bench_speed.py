@@ -49,6 +49,7 @@ def add_speed(benches: "Commands") -> None:
     show = benches.add_parser("show", help="the table and the picture of a measurement again")
     show.add_argument("record", metavar="FILE", help="what --json or --out wrote")
     show.add_argument("--plot", metavar="FILE", help="also draw it: .png or .svg")
+    show.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
     show.set_defaults(run=run_show)
 
 
@@ -123,7 +124,12 @@ def run_show(arguments: argparse.Namespace) -> None:
     if not isinstance(record.get("cells"), list):
         raise InputError(f"record must be one of rebatch bench gpu or cpu, got {arguments.record}")
     _check_plot(arguments.plot)
-    _print(record)
+    if arguments.markdown:
+        from rebatch.report._speed import speed_markdown
+
+        print(speed_markdown(record), end="")
+    else:
+        _print(record)
     if arguments.plot is not None:
         _plot(record, arguments.plot)
 
