@@ -30,16 +30,18 @@ def cost_rows(record: Record) -> list[list[str]]:
 def speed_notes(record: Record) -> list[str]:
     """Return what somebody has to know to read the table."""
     against = [cell["model"] for cell in record["cells"] if cell["against"] == "plain_bf16"]
+    threads = "1 thread" if record["threads"] == 1 else f"{record['threads']} threads"
     notes = [
-        f"{record['device']}, torch {record['torch']}, {record['threads']} threads; the plain loop "
-        f"has {record['workers']} workers",
+        f"{record['device']}, torch {record['torch']}, {threads}; the plain loop has "
+        f"{record['workers']} workers",
         f"ours, plain: updates a second, data included, best of {record['rounds']} rounds of "
         f"{record['seconds']:g} s taken in turns; ratio: ours / plain",
         "resident: the ratio with the data on the device in both",
         "of limit: ours as a share of the roofline, what the device could do at best",
-        "epoch: seconds; memory: what the device set aside; graphs: captured, and in how long",
         "warm-up: what the first updates took beyond their usual time, once",
     ]
+    if any(cell["memory"] for cell in record["cells"]):
+        notes.append("memory: what the device set aside; graphs: captured, and in how long")
     if against:
         names = ", ".join(dict.fromkeys(against))
         notes.append(f"{names}: plain is channels-last and autocast to bf16")

@@ -13,6 +13,7 @@ from rebatch.report._speed import Record, loop_names
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.ticker import Locator
 
 LOOKS = {
     "ours": ("rebatch", COLOURS[0], "-", "o"),
@@ -69,7 +70,9 @@ def _draw(panel: "Axes", model: str, cells: Sequence[Record]) -> None:
     panel.set_yscale("log")
     panel.set_xticks(sizes, labels=[short(size) for size in sizes], minor=False)
     panel.minorticks_off()
+    panel.yaxis.set_major_locator(_round_places(cells))
     panel.yaxis.set_major_formatter(lambda value, _: short(value))
+    panel.margins(x=0.1, y=0.12)
     panel.grid(axis="y", color=LINE, linewidth=0.6)
     panel.set_axisbelow(True)
     limits = [cell["limit"] for cell in cells]
@@ -78,3 +81,12 @@ def _draw(panel: "Axes", model: str, cells: Sequence[Record]) -> None:
         label, colour, line, marker = LOOKS[name]
         speeds = [cell["updates_per_second"].get(name) for cell in cells]
         panel.plot(sizes, speeds, line, color=colour, marker=marker, markersize=4, label=label)
+
+
+def _round_places(cells: Sequence[Record]) -> "Locator":
+    """Label 1, 2 and 5 in every power of ten, or over many powers those alone."""
+    from matplotlib.ticker import LogLocator
+
+    values = [value for cell in cells for value in cell["updates_per_second"].values()]
+    spread = max(cell["limit"] for cell in cells) / min(values)
+    return LogLocator(base=10, subs=(1, 2, 5) if spread < 200 else (1,))
