@@ -33,6 +33,19 @@ def test_a_cpu_is_measured_printed_written_and_drawn(tmp_path, capsys):
     assert (tmp_path / "speed.png").read_bytes()[:4] == b"\x89PNG"
 
 
+def test_cells_measured_before_stay_in_the_folder_and_new_ones_are_added(tmp_path):
+    def sizes():
+        (written,) = tmp_path.glob("*.json")
+        return [cell["batch_size"] for cell in json.loads(written.read_text())["cells"]]
+
+    small = ("cpu", "--only", "demo", "--quick", "--seconds", "0.01", "--out", str(tmp_path))
+    command(*small, "--sizes", "16", "--rounds", "1")
+    command(*small, "--sizes", "32", "--rounds", "1")
+    assert sizes() == [16, 32]
+    command(*small, "--sizes", "32", "--rounds", "2")
+    assert sizes() == [32]
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [

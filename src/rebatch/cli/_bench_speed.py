@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,24 +96,51 @@ def set_threads(arguments: argparse.Namespace) -> None:
 
 def run_speed(arguments: argparse.Namespace) -> None:
     """Measure cell by cell, write what is known after each, and print the table."""
-    from rebatch.bench.machine import file_name, machine
+    from rebatch.bench.machine import machine
     from rebatch.records import write_json
 
     set_threads(arguments)
-    device, cells = _device(arguments.kind), _cells(arguments)
-    record = {"kind": arguments.kind, **machine(device), **_settings(arguments), "cells": []}
-    files = [arguments.json] if arguments.json else []
     _check_plot(arguments.plot)
-    if arguments.out is not None:
-        files.append(f"{arguments.out}/{file_name(arguments.kind, record)}.json")
-    for file in files:
-        write_json(Path(file), record)  # a place that cannot be written is known before the minutes
+    device, cells = _device(arguments.kind), _cells(arguments)
+    record = {"kind": arguments.kind, **machine(device), **_settings(arguments)}
+    kept = _kept(arguments, record, cells)
+    files = [Path(file) for file in (arguments.json, _file(arguments, record)) if file]
+    found: list[dict[str, Any]] = []
+    for file in files:  # a place that cannot be written is known before the minutes
+        write_json(file, {**record, "cells": kept})
     for cell in _measured(arguments, cells, device):
-        record["cells"].append(cell)
+        found.append(cell)
         for file in files:
-            write_json(Path(file), record)
-    _print(record)
-    _draw(record, arguments, files)
+            write_json(file, {**record, "cells": [*kept, *found]})
+    _print({**record, "cells": found})
+    _draw({**record, "cells": [*kept, *found]}, arguments, files)
+
+
+def _file(arguments: argparse.Namespace, record: dict[str, Any]) -> str | None:
+    """Return where ``--out`` keeps the figures of this device and engine."""
+    from rebatch.bench.machine import file_name
+
+    if arguments.out is None:
+        return None
+    chosen = "" if arguments.engine == "auto" else f"-{arguments.engine}"
+    return f"{arguments.out}/{file_name(f'{arguments.kind}{chosen}', record)}.json"
+
+
+def _kept(
+    arguments: argparse.Namespace, record: dict[str, Any], cells: "Sequence[Cell]"
+) -> list[dict[str, Any]]:
+    """Return what ``--out`` already holds, measured alike, of cells that are not measured now."""
+    from rebatch.records import read_json
+
+    file = _file(arguments, record)
+    if file is None or not Path(file).exists():
+        return []
+    known = read_json(Path(file))
+    now = {(cell.model, cell.batch_size) for cell in cells}
+    before: list[dict[str, Any]] = known.pop("cells", [])
+    if known != record:
+        return []
+    return [cell for cell in before if (cell["model"], cell["batch_size"]) not in now]
 
 
 def run_show(arguments: argparse.Namespace) -> None:
@@ -134,7 +161,9 @@ def run_show(arguments: argparse.Namespace) -> None:
         _plot(record, arguments.plot)
 
 
-def _measured(arguments: argparse.Namespace, cells: "Sequence[Cell]", device: "Device") -> "Any":
+def _measured(
+    arguments: argparse.Namespace, cells: "Sequence[Cell]", device: "Device"
+) -> Iterator[dict[str, Any]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -215,12 +244,12 @@ def _print(record: dict[str, Any]) -> None:
         console.print(note, style="dim", highlight=False)
 
 
-def _draw(record: dict[str, Any], arguments: argparse.Namespace, files: list[str]) -> None:
+def _draw(record: dict[str, Any], arguments: argparse.Namespace, files: list[Path]) -> None:
     if arguments.plot is not None:
         _plot(record, arguments.plot)
     if arguments.out is not None:
         try:
-            _plot(record, str(Path(files[-1]).with_suffix(".svg")))
+            _plot(record, str(files[-1].with_suffix(".svg")))
         except RunError as error:  # the figures are kept, and can be drawn elsewhere
             print(f"rebatch: {error}; draw {files[-1]} with rebatch bench show", file=sys.stderr)
 
