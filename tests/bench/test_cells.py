@@ -23,6 +23,14 @@ def test_models_and_sizes_can_be_chosen():
     ]
 
 
+def test_a_size_goes_to_the_models_that_have_it():
+    found = cells("gpu", ["L1", "C2"], [10, 128])
+    assert [(cell.model, cell.batch_size, cell.asked) for cell in found] == [
+        ("L1", 10, 3.0),
+        ("C2", 128, 4.0),
+    ]
+
+
 def test_a_cpu_must_not_be_slower_than_the_plain_loop():
     assert {cell.asked for cell in cells("cpu")} == {1.0}
 

@@ -1,6 +1,6 @@
 """What is measured: models, batch sizes, and how many times faster than a plain loop is asked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rebatch.errors import InputError
@@ -79,18 +79,20 @@ class Cell:
 def cells(kind: str, only: Sequence[str] = (), sizes: Sequence[int] = ()) -> list[Cell]:
     """Return the cells of a ``kind`` of device: all, or those of some models and sizes.
 
-    Sizes that no model has by itself may be asked for too.
+    A size goes to the models that have it by themselves, and to all where none of them has.
 
-    >>> [(cell.batch_size, cell.asked) for cell in cells("gpu", ["L1"], [10, 30])]
-    [(10, 3.0), (30, None)]
+    >>> [cell.name for cell in cells("gpu", ["L1", "C3"], [10, 30, 128])]
+    ['L1 at 10', 'L1 at 30', 'C3 at 30', 'C3 at 128']
     """
-    known: Mapping[str, tuple[int, ...]] = {"gpu": GPU, "cpu": CPU}[kind]
     for model in only:
         if model not in RECIPES:
             raise InputError(f"only must name models of {', '.join(RECIPES)}, got {model!r}")
-    asked = ASKED[kind]
+    known = {"gpu": GPU, "cpu": CPU}[kind]
+    chosen = {model: known.get(model) or {**CPU, **GPU}[model] for model in only or known}
+    usual = {size for own in chosen.values() for size in own}
     return [
-        Cell(model, size, asked.get(model, {}).get(size))
-        for model in only or known
-        for size in sizes or known.get(model, GPU.get(model, CPU.get(model, ())))
+        Cell(model, size, ASKED[kind].get(model, {}).get(size))
+        for model, own in chosen.items()
+        for size in sizes or own
+        if size in own or size not in usual
     ]
