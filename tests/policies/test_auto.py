@@ -102,9 +102,7 @@ class TestBase:
     @pytest.mark.parametrize(
         ("noise", "base", "reason"),
         [
-            (0.6, 2, "noise scale 0.6 is far below 10: the base becomes 2"),
-            (2.5, 5, "noise scale 2.5 is far below 10: the base becomes 5"),
-            (2.6, 10, "1 of 10 epochs at 10 are over"),
+            (0.1, 10, "1 of 10 epochs at 10 are over"),
             (639.0, 10, "1 of 10 epochs at 10 are over"),
             (640.0, 20, "noise scale 640 is far above 10: the base becomes 20"),
             (1e9, 40, "noise scale 1e+09 is far above 10: the base becomes 40"),
@@ -117,10 +115,6 @@ class TestBase:
     def test_a_base_that_went_up_takes_the_top_along(self, follow):
         seen, _ = follow(auto(10), 40, falling(0.05, noise_scale=700.0), examples=8000)
         assert [row.batch_size for row in seen][-1] == 160
-
-    def test_a_base_that_went_down_leaves_the_top_where_it_was(self, follow, stairs):
-        seen, _ = follow(auto(10), 40, falling(0.05, noise_scale=2.0), examples=8000)
-        assert [size for size, _ in stairs(seen)] == [10, 5, 10, 20, 40, 80]
 
     def test_a_move_that_costs_too_many_updates_is_not_made(self, follow):
         seen, _ = follow(auto(10), 4, falling(0.05, noise_scale=1.0), examples=8000)

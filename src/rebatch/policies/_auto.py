@@ -18,8 +18,8 @@ WINDOW = 6
 """Rows that are looked at for a trend of validation."""
 FARTHEST = 64
 """How many times the base overfitting may drive the size."""
-MUCH, LITTLE = 64, 4
-"""How many times above or below the base the noise scale has to be for the base to move."""
+MUCH = 64
+"""How many times the base the noise scale has to be for the base to be doubled."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -140,15 +140,15 @@ class auto(Policy):
         return Fraction(outlook.epochs * updates, STEPS)
 
     def _sizes(self, shift: int, outlook: Outlook) -> tuple[int, ...]:
-        """Return the stairs from the base, moved by powers of two, to 8 times the larger base."""
+        """Return the stairs from the base, moved up by powers of two, to 8 times that."""
         return tuple(dict.fromkeys(self._stairs(shift, outlook)))
 
     def _stairs(self, shift: int, outlook: Outlook) -> list[int]:
         limit = self.limit(outlook)
-        return [grown(self.base, 2, j, limit) for j in range(shift, max(shift, 0) + STEPS)]
+        return [grown(self.base, 2, j, limit) for j in range(shift, shift + STEPS)]
 
     def _shift(self, seen: Sequence[Seen], outlook: Outlook) -> int:
-        """Return by how many powers of two the first epoch moves the base: 2 at most."""
+        """Return by how many powers of two the first epoch moves the base up: 2 at most."""
         if not seen or seen[0].batch_size != self.base or seen[0].noise_scale is None:
             return 0
         for shift in _shifts(seen[0].noise_scale / self.base):
@@ -162,21 +162,19 @@ class auto(Policy):
 def _shifts(noise: float) -> tuple[int, ...]:
     """Return the moves of the base to try, for a noise scale in units of the base.
 
-    The first epoch shows less noise than all later ones, so little of it has to be very little.
+    It never moves down: the first epoch shows less noise than all later ones, and small batches at
+    the start would take the updates that the later steps need.
 
-    >>> _shifts(0.05), _shifts(0.2), _shifts(16.0), _shifts(70.0), _shifts(300.0)
-    ((-2, -1), (-1,), (), (1,), (2, 1))
+    >>> _shifts(0.05), _shifts(16.0), _shifts(70.0), _shifts(300.0)
+    ((), (), (1,), (2, 1))
     """
-    if noise <= 1 / LITTLE:
-        return (-2, -1) if noise <= 1 / LITTLE**2 else (-1,)
     if noise >= MUCH:
         return (2, 1) if noise >= 4 * MUCH else (1,)
     return ()
 
 
 def _moved(row: Seen, base: int) -> Decision:
-    way = "far above" if base > row.batch_size else "far below"
-    why = f"noise scale {row.noise_scale:.4g} is {way} {row.batch_size}"
+    why = f"noise scale {row.noise_scale:.4g} is far above {row.batch_size}"
     return Decision(base, f"{why}: the base becomes {base}")
 
 
