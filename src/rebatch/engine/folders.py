@@ -61,7 +61,6 @@ class FolderTask(Classifier):
         self.selects_by = f"{next(iter(held_out))}_accuracy"
         self.device = device
         self.normalize = None if normalize is None else normalize.to(device)
-        self._layout = torch.channels_last if pinned else torch.contiguous_format
 
     def batches(self, epoch: int, done: int) -> Iterator[Batch]:
         """Yield the batches of an epoch after the first ``done``."""
@@ -115,8 +114,7 @@ class FolderTask(Classifier):
 
     def _ready(self, images: Tensor) -> Tensor:
         there = images.to(self.device, non_blocking=True)
-        ready = there if self.normalize is None else self.normalize(there).to(self.dtype)
-        return ready.contiguous(memory_format=self._layout)
+        return there if self.normalize is None else self.normalize(there).to(self.dtype)
 
 
 class _OwnParts(Sampler[list[Any]]):

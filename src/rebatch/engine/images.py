@@ -58,7 +58,6 @@ class ImageTask:
         self.epochs, self.peak = epochs or plan.epochs, peak
         self.normalize = None if normalize is None else normalize.to(device)
         self.adversarial, self.squared_error = adversarial, squared_error
-        self._layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
 
     def batches(self, epoch: int, done: int) -> Iterator[Batch]:
         """Yield the batches of an epoch after the first ``done``."""
@@ -128,8 +127,7 @@ class ImageTask:
         return wide(logits)
 
     def _ready(self, images: Tensor) -> Tensor:
-        ready = images if self.normalize is None else self.normalize(images)
-        return ready.contiguous(memory_format=self._layout)
+        return images if self.normalize is None else self.normalize(images)
 
     def _mean_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         if self.squared_error:

@@ -67,8 +67,8 @@ def build(
     model.to(device)
     if recipe.precision == "fp64":
         model.double()
-    if device.type == "cuda":
-        model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    # Convolutions are faster with channels last, and pass the layout of their weights on.
+    model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     precision = _precision(recipe, device)
     set_precision(precision, device)
     learner = Learner(
