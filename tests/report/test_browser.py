@@ -318,6 +318,19 @@ def test_the_page_of_our_records_has_whole_tables_and_every_curve(ours):
     assert [entry for entry in ours.get_log("browser") if entry["level"] != "INFO"] == []
 
 
+def test_our_wide_tables_scroll_inside_themselves_on_a_phone(ours):
+    phone = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+    ours.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+    try:
+        widest = (
+            "return Math.max(...[...document.querySelectorAll('table')].map(t => t.offsetWidth))"
+        )
+        assert ours.execute_script(widest) > 390
+        assert ours.execute_script("return document.documentElement.scrollWidth") == 390
+    finally:
+        ours.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 def test_on_paper_no_table_runs_off_the_sheet(ours):
     sheet = {"width": 718, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
     ours.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", sheet)  # A4 without its margins
