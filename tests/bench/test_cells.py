@@ -36,7 +36,7 @@ def test_a_cpu_must_not_be_slower_than_the_plain_loop():
 
 
 def test_a_model_that_nobody_knows_is_refused():
-    with pytest.raises(InputError, match=r"only must name models of L1, .*, got 'L9'"):
+    with pytest.raises(InputError, match=r"only must be one of L1, .*, got 'L9'"):
         cells("gpu", ["L9"])
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from rebatch.cli import Parser, bench
-from rebatch.errors import InputError, RunError
+from rebatch.errors import InputError
 
 
 def command(*words):
@@ -49,12 +49,14 @@ def test_cells_measured_before_stay_in_the_folder_and_new_ones_are_added(tmp_pat
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("cpu", "--only", "C9"), "only must name models of"),
+        (("cpu", "--only", "C9"), "only must be one of L1"),
         (("cpu", "--sizes", "0"), "sizes must be"),
         (("cpu", "--plot", "speed.pdf"), "plot must end in .png or .svg, got 'speed.pdf'"),
         (("cpu", "--set", "hiden=3", *TRY), "did you mean hidden"),
         (("cpu", *TRY, "--engine", "graphs"), "engine must be eager"),
         (("overhead", "--updates", "none"), "updates must be"),
+        (("overhead", "--model", "C9"), "model must be one of L1, .*, got 'C9'"),
+        (("switching", "--model", "C9"), "model must be one of L1, .*, got 'C9'"),
     ],
 )
 def test_what_makes_no_sense_is_refused(words, complaint):
@@ -70,17 +72,27 @@ def test_a_gpu_that_is_not_there_is_said_to_be_missing():
 
 def test_another_file_is_no_record(tmp_path):
     (tmp_path / "run.json").write_text("{}")
-    with pytest.raises(InputError, match="record must be one of rebatch bench gpu or cpu"):
-        command("show", str(tmp_path / "run.json"))
-    with pytest.raises(RunError, match="missing"):
-        command("show", str(tmp_path / "none.json"))
+    (tmp_path / "half.json").write_text('{"kind": "cpu"}')
+    for name in ("run.json", "half.json", "none.json"):
+        with pytest.raises(InputError, match="record must be a file that rebatch bench wrote"):
+            command("show", str(tmp_path / name))
+
+
+def test_only_speeds_are_drawn_or_written_as_markdown(tmp_path):
+    (tmp_path / "record.json").write_text('{"kind": "switching", "steps": []}')
+    for words in (("--markdown",), ("--plot", str(tmp_path / "speed.svg"))):
+        with pytest.raises(InputError, match="record must be of gpu or cpu for that, got one of s"):
+            command("show", str(tmp_path / "record.json"), *words)
 
 
 def test_changing_sizes_is_measured_and_written(tmp_path, capsys):
     words = ("--model", "demo", "--device", "cpu", "--quick", "--out", str(tmp_path))
     command("switching", *words, "--cycles", "2")
-    assert "first against second" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "first against second" in printed
     (written,) = tmp_path.iterdir()
+    command("show", str(written))
+    assert capsys.readouterr().out == printed
     steps = json.loads(written.read_text())["steps"]
     assert [(step["cycle"], step["batch_size"]) for step in steps] == [
         *((0, 16), (0, 32), (0, 64), (0, 128)),
@@ -92,8 +104,11 @@ def test_changing_sizes_is_measured_and_written(tmp_path, capsys):
 def test_the_cost_of_the_loop_is_measured_and_written(tmp_path, capsys):
     words = ("--model", "demo", "--device", "cpu", "--quick", "--out", str(tmp_path))
     command("overhead", *words, "--updates", "20")
-    assert "all but the update and waiting for it" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "all but the update and waiting for it" in printed
     (written,) = tmp_path.iterdir()
+    command("show", str(written))
+    assert capsys.readouterr().out == printed
     record = json.loads(written.read_text())
     assert record["parts"]["update"] > 0
     assert record["profile"]

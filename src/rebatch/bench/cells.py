@@ -85,8 +85,7 @@ def cells(kind: str, only: Sequence[str] = (), sizes: Sequence[int] = ()) -> lis
     ['L1 at 10', 'L1 at 30', 'C3 at 30', 'C3 at 128']
     """
     for model in only:
-        if model not in RECIPES:
-            raise InputError(f"only must name models of {', '.join(RECIPES)}, got {model!r}")
+        check_model("only", model)
     known = {"gpu": GPU, "cpu": CPU}[kind]
     chosen = {model: known.get(model) or {**CPU, **GPU}[model] for model in only or known}
     usual = {size for own in chosen.values() for size in own}
@@ -96,3 +95,9 @@ def cells(kind: str, only: Sequence[str] = (), sizes: Sequence[int] = ()) -> lis
         for size in sizes or own
         if size in own or size not in usual
     ]
+
+
+def check_model(name: str, model: str) -> None:
+    """Refuse a model that nothing is known of; ``name`` is what it was given as."""
+    if model not in RECIPES:
+        raise InputError(f"{name} must be one of {', '.join(RECIPES)}, got {model!r}")

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rebatch.cli._bench_speed import add_common, set_threads
+from rebatch.cli._bench_speed import add_common, name_of, set_threads
 from rebatch.cli._numbers import whole
 
 if TYPE_CHECKING:
@@ -15,26 +15,48 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 _SWITCHING = """\
-Train L1 on a generated text through cycles of CBS-2 (10, 20, 40, 80 columns, two epochs each) and
-compare the first epoch at a size with the second. What is captured or compiled in the first cycle
-is used again, so later cycles must not pay for changing sizes.
+Train L1 (on a CPU a small L1) on a generated text through cycles of CBS-2:
+10, 20, 40 and 80 columns, two epochs each. Compare the first epoch at a size
+with the second. What is captured or compiled in the first cycle is used again,
+so later cycles must not pay for changing sizes.
+"""
+_SWITCHING_EXAMPLES = """\
+examples:
+  rebatch bench switching --quick
+  rebatch bench switching --engine graphs --out results/bench
+
+On a CPU take --quick: the whole text takes it hours.
 """
 _OVERHEAD = """\
-Train a model (default: L1 at 10 on a GPU, a small L1 on a CPU) and say how long the parts of the
-loop take beside the update itself: learning rate, sampler, tally, log. A profile of the functions
-goes to the record.
+Train L1 (on a CPU a small L1) and say how long the parts of the loop take
+beside the update itself: learning rate, sampler, tally, log. A profile of the
+functions goes to the record.
+"""
+_OVERHEAD_EXAMPLES = """\
+examples:
+  rebatch bench overhead --updates 20
+  rebatch bench overhead --engine graphs --out results/bench
+
+The updates are made seven times: to warm up, in five rounds of which the best
+counts, and under a profiler. On a CPU 200 of them take some minutes.
 """
 
 
 def add_parts(benches: "Commands") -> None:
     """Add the two commands."""
     switching = benches.add_parser(
-        "switching", help="what it costs to change the batch size", description=_SWITCHING
+        "switching",
+        help="what it costs to change the batch size",
+        description=_SWITCHING,
+        epilog=_SWITCHING_EXAMPLES,
     )
     switching.add_argument("--cycles", metavar="N", default="2", help="(default: 2)")
     switching.set_defaults(run=run_switching)
     overhead = benches.add_parser(
-        "overhead", help="what the loop costs beside the update", description=_OVERHEAD
+        "overhead",
+        help="what the loop costs beside the update",
+        description=_OVERHEAD,
+        epilog=_OVERHEAD_EXAMPLES,
     )
     overhead.add_argument("--size", metavar="B", default="10", help="batch size (default: 10)")
     overhead.add_argument("--updates", metavar="N", default="200", help="(default: 200)")
@@ -49,49 +71,74 @@ def add_parts(benches: "Commands") -> None:
 
 def run_switching(arguments: argparse.Namespace) -> None:
     """Measure, print a row for each step, and write the record."""
-    from rebatch.bench.switching import ALLOWED, measure_switching
+    from rebatch.bench.switching import measure_switching
 
     device = _device(arguments)
     found = measure_switching(
         device,
-        model=arguments.model or "L1",
+        model=_model(arguments, device),
         cycles=whole("cycles", arguments.cycles) or 2,
         **_options(arguments),
     )
+    steps = [{**asdict(step), "excess": step.excess} for step in found]
+    record = _record(arguments, "switching", device, {"steps": steps})
+    show_switching(record)
+    _write(arguments, record)
+
+
+def show_switching(record: dict[str, Any]) -> None:
+    """Print a row for each step."""
+    from rebatch.bench.switching import ALLOWED
+
     rows = [
         (
-            f"{step.cycle}",
-            f"{step.batch_size}",
-            *(f"{seconds:.3f} s" for seconds in (step.first, step.second)),
-            f"{100 * step.excess:+.1f} %",
+            f"{step['cycle']}",
+            f"{step['batch_size']}",
+            *(f"{step[epoch]:.3f} s" for epoch in ("first", "second")),
+            f"{100 * step['excess']:+.1f} %",
         )
-        for step in found
+        for step in record["steps"]
     ]
     _print(("cycle", "batch", "first epoch", "second epoch", "first against second"), rows)
     print(f"after cycle 0 at most {100 * ALLOWED:+g} % is asked for")
-    steps = [{**asdict(step), "excess": step.excess} for step in found]
-    _write(arguments, "switching", device, {"steps": steps})
 
 
 def run_overhead(arguments: argparse.Namespace) -> None:
     """Measure, print a row for each part, and write the record."""
     from rebatch.bench.cells import Cell
-    from rebatch.bench.overhead import ALLOWED, measure_overhead
+    from rebatch.bench.overhead import measure_overhead
 
     device = _device(arguments)
-    model = arguments.model or ("L1" if device.type == "cuda" else "L1-small")
     updates = whole("updates", arguments.updates) or 200
-    cell = Cell(model, whole("size", arguments.size) or 10)
+    cell = Cell(_model(arguments, device), whole("size", arguments.size) or 10)
     found = measure_overhead(device, cell=cell, updates=updates, **_options(arguments))
+    values = {"model": cell.model, "batch_size": cell.batch_size, "share": found.share}
+    record = _record(arguments, "overhead", device, {**values, **asdict(found)})
+    show_overhead(record)
+    _write(arguments, record)
+
+
+def show_overhead(record: dict[str, Any]) -> None:
+    """Print a row for each part."""
+    from rebatch.bench.overhead import ALLOWED
+
+    parts: dict[str, float] = record["parts"]
+    total = sum(parts.values())
     rows = [
-        (name, f"{each:.1f} us", f"{100 * each / found.total:.2f} %")
-        for name, each in sorted(found.parts.items(), key=lambda part: -part[1])
+        (name, f"{each:,.1f} us", f"{100 * each / total:.2f} %")
+        for name, each in sorted(parts.items(), key=lambda part: -part[1])
     ]
-    _print((cell.name, "an update", "share"), rows)
-    print(f"all but the update and waiting for it: {100 * found.share:.2f} %", end="")
-    print(f" (asked: under {100 * ALLOWED:g} % of L1 at 10 on a GPU)")
-    values = {"model": model, "batch_size": cell.batch_size, "share": found.share}
-    _write(arguments, "overhead", device, {**values, **asdict(found)})
+    _print((f"{record['model']} at {record['batch_size']}", "an update", "share"), rows)
+    print(f"all but the update and waiting for it: {100 * record['share']:.2f} %")
+    print(f"asked is less than {100 * ALLOWED:g} % beside L1 at 10 on a GPU")
+
+
+def _model(arguments: argparse.Namespace, device: "Device") -> str:
+    from rebatch.bench.cells import check_model
+
+    model: str = arguments.model or ("L1" if device.type == "cuda" else "L1-small")
+    check_model("model", model)
+    return model
 
 
 def _device(arguments: argparse.Namespace) -> "Device":
@@ -121,14 +168,17 @@ def _print(columns: tuple[str, ...], rows: Sequence[Sequence[str]]) -> None:
     Console().print(table)
 
 
-def _write(
+def _record(
     arguments: argparse.Namespace, what: str, device: "Device", found: dict[str, Any]
-) -> None:
-    from rebatch.bench.machine import file_name, machine
+) -> dict[str, Any]:
+    from rebatch.bench.machine import machine
+
+    settings = {"engine": arguments.engine, "settings": arguments.set, "quick": arguments.quick}
+    return {"kind": what, **machine(device), **settings, **found}
+
+
+def _write(arguments: argparse.Namespace, record: dict[str, Any]) -> None:
     from rebatch.records import write_json
 
-    if arguments.out is None:
-        return
-    settings = {"engine": arguments.engine, "settings": arguments.set, "quick": arguments.quick}
-    record = {"kind": what, **machine(device), **settings, **found}
-    write_json(Path(arguments.out) / f"{file_name(what, record)}.json", record)
+    if arguments.out is not None:
+        write_json(Path(arguments.out) / f"{name_of(record)}.json", record)

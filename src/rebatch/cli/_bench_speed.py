@@ -1,4 +1,4 @@
-"""``rebatch bench gpu``, ``cpu`` and ``show``: updates a second beside a plain loop's."""
+"""``rebatch bench gpu`` and ``cpu``: updates a second beside a plain loop's."""
 
 import argparse
 import os
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 PICTURES = (".png", ".svg")
 _ABOUT = """\
-Measure updates a second and seconds an epoch, data included, side by side with a plain PyTorch
-loop in one run: eager, PyTorch's own precision, a DataLoader with 8 workers (or as many as there
-are processors) that crops and flips an image at a time; a token stream is on the device, sliced.
-Beside it the ratio with the data on the device in both. Data is generated: nothing is downloaded.
+Measure updates a second and seconds an epoch, data included, side by side with
+a plain PyTorch loop in one run: eager, PyTorch's own precision, a DataLoader
+with 8 workers (or as many as there are processors) that crops and flips an
+image at a time; a token stream is on the device, sliced. Beside it the ratio
+with the data on the device in both. Data is generated: nothing is downloaded.
 docs/speed.md says how it is done.
 """
 _EXAMPLES = """\
@@ -35,7 +36,7 @@ examples:
 
 
 def add_speed(benches: "Commands") -> None:
-    """Add the three commands."""
+    """Add the two commands."""
     for kind, only, sizes in (("gpu", "L1,C3", "10,128"), ("cpu", "C1", "64,128")):
         parser = benches.add_parser(
             kind,
@@ -46,11 +47,6 @@ def add_speed(benches: "Commands") -> None:
         )
         _add_options(parser)
         parser.set_defaults(run=run_speed, kind=kind)
-    show = benches.add_parser("show", help="the table and the picture of a measurement again")
-    show.add_argument("record", metavar="FILE", help="what --json or --out wrote")
-    show.add_argument("--plot", metavar="FILE", help="also draw it: .png or .svg")
-    show.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
-    show.set_defaults(run=run_show)
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -100,7 +96,7 @@ def run_speed(arguments: argparse.Namespace) -> None:
     from rebatch.records import write_json
 
     set_threads(arguments)
-    _check_plot(arguments.plot)
+    check_plot(arguments.plot)
     device, cells = _device(arguments.kind), _cells(arguments)
     record = {"kind": arguments.kind, **machine(device), **_settings(arguments)}
     kept = _kept(arguments, record, cells)
@@ -112,18 +108,25 @@ def run_speed(arguments: argparse.Namespace) -> None:
         found.append(cell)
         for file in files:
             write_json(file, {**record, "cells": [*kept, *found]})
-    _print({**record, "cells": found})
+    show_speed({**record, "cells": found})
     _draw({**record, "cells": [*kept, *found]}, arguments, files)
 
 
-def _file(arguments: argparse.Namespace, record: dict[str, Any]) -> str | None:
-    """Return where ``--out`` keeps the figures of this device and engine."""
+def name_of(record: dict[str, Any]) -> str:
+    """Return a name for the record of a device and engine, the same each time.
+
+    >>> name_of({"kind": "gpu", "engine": "graphs", "device": "NVIDIA H200"})
+    'gpu-graphs-nvidia-h200'
+    """
     from rebatch.bench.machine import file_name
 
-    if arguments.out is None:
-        return None
-    chosen = "" if arguments.engine == "auto" else f"-{arguments.engine}"
-    return f"{arguments.out}/{file_name(f'{arguments.kind}{chosen}', record)}.json"
+    chosen = "" if record["engine"] == "auto" else f"-{record['engine']}"
+    return file_name(f"{record['kind']}{chosen}", record)
+
+
+def _file(arguments: argparse.Namespace, record: dict[str, Any]) -> str | None:
+    """Return where ``--out`` keeps the figures."""
+    return None if arguments.out is None else f"{arguments.out}/{name_of(record)}.json"
 
 
 def _kept(
@@ -141,24 +144,6 @@ def _kept(
     if known != record:
         return []
     return [cell for cell in before if (cell["model"], cell["batch_size"]) not in now]
-
-
-def run_show(arguments: argparse.Namespace) -> None:
-    """Print the table of a record, and draw it."""
-    from rebatch.records import read_json
-
-    record = read_json(Path(arguments.record))
-    if not isinstance(record.get("cells"), list):
-        raise InputError(f"record must be one of rebatch bench gpu or cpu, got {arguments.record}")
-    _check_plot(arguments.plot)
-    if arguments.markdown:
-        from rebatch.report._speed import speed_markdown
-
-        print(speed_markdown(record), end="")
-    else:
-        _print(record)
-    if arguments.plot is not None:
-        _plot(record, arguments.plot)
 
 
 def _measured(
@@ -224,7 +209,8 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _print(record: dict[str, Any]) -> None:
+def show_speed(record: dict[str, Any]) -> None:
+    """Print the tables of a record, and what is needed to read them."""
     from rich.console import Console
     from rich.table import Table
 
@@ -246,15 +232,16 @@ def _print(record: dict[str, Any]) -> None:
 
 def _draw(record: dict[str, Any], arguments: argparse.Namespace, files: list[Path]) -> None:
     if arguments.plot is not None:
-        _plot(record, arguments.plot)
+        plot_speed(record, arguments.plot)
     if arguments.out is not None:
         try:
-            _plot(record, str(files[-1].with_suffix(".svg")))
+            plot_speed(record, str(files[-1].with_suffix(".svg")))
         except RunError as error:  # the figures are kept, and can be drawn elsewhere
             print(f"rebatch: {error}; draw {files[-1]} with rebatch bench show", file=sys.stderr)
 
 
-def _check_plot(path: str | None) -> None:
+def check_plot(path: str | None) -> None:
+    """Refuse a picture that could not be written once everything is measured."""
     if path is None:
         return
     if Path(path).suffix.lower() not in PICTURES:
@@ -263,7 +250,8 @@ def _check_plot(path: str | None) -> None:
         raise InputError(f"plot must lie in a folder that exists, got {path!r}")
 
 
-def _plot(record: dict[str, Any], path: str) -> None:
+def plot_speed(record: dict[str, Any], path: str) -> None:
+    """Draw a record."""
     from rebatch.report import write
     from rebatch.report._speed_figure import speed_picture
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rebatch.cli._bench_parts import add_parts
+from rebatch.cli._bench_show import add_show
 from rebatch.cli._bench_speed import add_speed
 from rebatch.errors import RunError
 
@@ -15,14 +16,22 @@ if TYPE_CHECKING:
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
+_ABOUT = """\
+Measure how fast training is, always side by side with plain PyTorch in one run.
+Data is generated: nothing is downloaded. docs/speed.md says how it is done.
+"""
+_START = """\
+Start with: rebatch bench cpu --quick
+"""
 _FEEDING = """\
 Measure how fast batches come, side by side with torch's own loaders:
 
   indices   one epoch of batch indices at the size of ImageNet, time and memory
-  loading   CIFAR-shaped tensors in memory, on the CPU, against a DataLoader with 0 and 2 workers
+  loading   CIFAR-shaped tensors in memory, on the CPU, against a DataLoader
+            with 0 and 2 workers
 
-Times are the best of several passes, taken in turns, with one thread for either side. The ratio
-is torch's figure divided by ours.
+Times are the best of several passes, taken in turns, with one thread for either
+side. The ratio is torch's figure divided by ours.
 """
 _EXAMPLES = """\
 examples:
@@ -34,7 +43,11 @@ examples:
 def register(commands: "Commands") -> None:
     """Add ``rebatch bench`` to the command line."""
     parser = commands.add_parser(
-        "bench", help="speed against a plain PyTorch loop, side by side in one run"
+        "bench",
+        help="speed against a plain PyTorch loop, side by side in one run",
+        description=_ABOUT,
+        epilog=_START,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     benches = parser.add_subparsers(metavar="WHAT", required=True)
     add_speed(benches)
@@ -49,6 +62,7 @@ def register(commands: "Commands") -> None:
     feeding.add_argument("--quick", action="store_true", help="little data: only to try it out")
     feeding.add_argument("--json", metavar="FILE", help="write the figures to FILE as well")
     feeding.set_defaults(run=run_feeding)
+    add_show(benches)
 
 
 def run_feeding(arguments: argparse.Namespace) -> None:

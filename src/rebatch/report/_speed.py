@@ -30,11 +30,13 @@ def cost_rows(record: Record) -> list[list[str]]:
 def speed_notes(record: Record) -> list[str]:
     """Return what somebody has to know to read the table."""
     against = [cell["model"] for cell in record["cells"] if cell["against"] == "plain_bf16"]
-    threads = "1 thread" if record["threads"] == 1 else f"{record['threads']} threads"
+    threads, workers, rounds = (
+        f"{record[name]} {name[:-1] if record[name] == 1 else name}"
+        for name in ("threads", "workers", "rounds")
+    )
     notes = [
-        f"{record['device']}, torch {record['torch']}, {threads}; the plain loop has "
-        f"{record['workers']} workers",
-        f"ours, plain: updates a second, data included, best of {record['rounds']} rounds of "
+        f"{record['device']}, torch {record['torch']}, {threads}; the plain loop has {workers}",
+        f"ours, plain: updates a second, data included, best of {rounds} of "
         f"{record['seconds']:g} s taken in turns; ratio: ours / plain",
         "resident: the ratio with the data on the device in both",
         "of limit: ours as a share of the roofline, what the device could do at best",
