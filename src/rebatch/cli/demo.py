@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 ABOUT = """\
-Train a small network that overfits handwritten digits under the baseline and under cyclical
-batch sizes, with several seeds; average the snapshots of each run; print a table and write a
-report page with the curves. Takes about half a minute."""
+Train a small network that overfits handwritten digits under the baseline and
+under cyclical batch sizes, with several seeds; average the predictions of each
+run's snapshots; print a table and write a report page with the curves. Takes
+about half a minute."""
 
 
 def register(commands: Any) -> None:

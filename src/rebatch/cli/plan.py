@@ -28,27 +28,28 @@ PENN_TREEBANK = {"tokens": 929_589, "bptt": 35}
 PICTURES = (".png", ".svg", ".html")
 
 _DESCRIPTION = """\
-Show what a batch-size schedule will do before training with it: the rows of the plan,
-how many updates it takes, when its cycles end, and what it saves against a constant batch size.
+Show what a batch-size schedule will do before training with it: the rows of the
+plan, how many updates it takes, when its cycles end, and what it saves against
+a constant batch size.
 
 CODE is one of
-  BL, CBS-k, CBS-k-n, each CBS also with -A or -T    the paper's codes; they need --base
-  "0:768 250B:1536"                                  thresholds, in samples unless --clock says
-  "linear(8, 64, length=5)"                          a call of any shape of rebatch
-  AUTO, GNS, PLATEAU, ABSA                           policies, which decide while they train: what
-                                                     is shown of them is an estimate
+  BL, CBS-k, CBS-k-n, CBS-k-n-A or -T  the paper's codes; they need --base
+  "0:768 250B:1536"                    thresholds; in samples, or see --clock
+  "linear(8, 64, length=5)"            a call of any shape of rebatch
+  AUTO, GNS, PLATEAU, ABSA             policies, which decide while they train:
+                                       what is shown of them is an estimate
 """
 _EPILOG = """\
 examples:
   rebatch plan CBS-5-3-A --base 128 --epochs 90 --examples 50000
-  rebatch plan CBS-10 --base 10 --epochs 39 --tokens 929589 --bptt 35 --baseline 20
+  rebatch plan CBS-10 --base 10 --epochs 39 --tokens 929589 --bptt 35
   rebatch plan BL CBS-5 CBS-5-A CBS-5-T --base 10 --epochs 60 --examples 60000
   rebatch plan "0:768 250B:1536" --samples 500B
   rebatch plan CBS-5 --base 10 --epochs 40 --examples 50000 --plot plan.html
   rebatch plan --recipe l1-ptb --schedule CBS-10
   rebatch plan --recipe l1-ptb --schedule AUTO
   rebatch plan --gallery --plot gallery.svg
-  rebatch plan CBS-10-3 --base 256 --epochs 90 --examples 1281167 --ranks 64 --micro-batch 32
+  rebatch plan CBS-10-3 --base 256 --epochs 90 --examples 1281167 --ranks 64
 
 Numbers may end in K, M, B or T.
 """

@@ -2,12 +2,13 @@
 
 import argparse
 import json
+from textwrap import fill
 from typing import Any
 
 EPILOG = """\
 Every cell of the paper's tables is one command, for instance
   rebatch train c2-cifar10 --schedule CBS-15 --out runs/c2
-A field of a recipe is changed with --set; 'rebatch recipes NAME' shows them all.
+A field of a recipe is changed with --set; 'rebatch recipes NAME' shows all.
 Controls are asked for with --variant:
 """
 
@@ -63,5 +64,9 @@ def run_recipes(arguments: argparse.Namespace) -> None:
 def _variants() -> str:
     from rebatch.recipes import VARIANTS
 
-    lines = [f"  {name:18}{(make.__doc__ or '').strip()}" for name, make in VARIANTS.items()]
-    return "\n".join([*lines, "  snapshots-as-CODE Take snapshots where the cycles of CODE end."])
+    said = {name: (make.__doc__ or "").strip() for name, make in VARIANTS.items()}
+    said["snapshots-as-CODE"] = "Take snapshots where the cycles of CODE end."
+    return "\n".join(
+        fill(text, 79, initial_indent=f"  {name:18}", subsequent_indent=" " * 20)
+        for name, text in said.items()
+    )

@@ -20,12 +20,14 @@ examples:
   rebatch reproduce cifar10-overfit --seeds 0,1,2 --data data --out reproduction
   rebatch reproduce initialization --controls --data data
 
-tables: language, overfit-language, ensemble-language, inference, cifar10, cifar10-overfit,
-ensemble-cifar10, adversarial, initialization, imagenet, imagenet-ensemble; and figures, the runs
-whose curves the paper draws. The same command again goes on where it was: see rebatch sweep.
+tables: language, overfit-language, ensemble-language, inference, cifar10,
+cifar10-overfit, ensemble-cifar10, adversarial, initialization, imagenet,
+imagenet-ensemble; and figures, the runs whose curves the paper draws. The same
+command again goes on where it was: see rebatch sweep.
 
-A time is only told where finished runs of the same recipe on the same device are found below DIR
-or the folder of --rates; runs are counted one after another."""
+A time is only told where finished runs of the same recipe on the same device
+are found below DIR or the folder of --rates; runs are counted one after
+another."""
 
 
 def register(commands: Any) -> None:

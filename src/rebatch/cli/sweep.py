@@ -13,13 +13,15 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 examples:
   rebatch sweep digits --schedules BL,CBS-5 --seeds 0,1,2 --jobs 2 --out sweeps
-  rebatch sweep l1-ptb --schedules BL,CBS-10 --variants plain,equal-noise --out sweeps
-  rebatch sweep c1-cifar10 --schedules "CBS-10-3,AUTO,GNS(share=0.2, largest=1024)" --out sweeps
-  rebatch sweep l1-ptb --schedules BL,CBS-10 --on ray --gpus 0.25 --out s3://bucket/sweeps
+  rebatch sweep l1-ptb --variants plain,equal-noise --out sweeps
+  rebatch sweep c1-cifar10 --schedules "CBS-5-3,GNS(share=0.2)" --out sweeps
+  rebatch sweep l1-ptb --on ray --gpus 0.25 --out s3://bucket/sweeps
 
-Every run is a process of its own, in DIR/RECIPE/SCHEDULE[--VARIANT][--CHANGES]/seedS. The same
-command again skips what is finished, resumes what was interrupted and tries again what failed.
-Ctrl-C waits until every run under way has written its checkpoint; a second one does not wait.
+Every run is a process of its own, in
+DIR/RECIPE/SCHEDULE[--VARIANT][--CHANGES]/seedS. The same command again skips
+what is finished, resumes what was interrupted and tries again what failed.
+Ctrl-C waits until every run under way has written its checkpoint; a second one
+does not wait.
 
 exit codes: 0 all finished, 1 some failed, 2 wrong input, 130 and 143 stopped"""
 
