@@ -39,6 +39,14 @@ def test_a_folder_without_runs_is_wrong_input(tmp_path, capsys):
     assert main(["report", str(tmp_path / "nowhere")]) == 2
 
 
+def test_a_form_that_nobody_writes_is_wrong_input(tmp_path, capsys):
+    write_run(tmp_path / "a")
+    target = tmp_path / "page.pdf"
+    assert main(["report", str(tmp_path), "-o", str(target)]) == 2
+    assert capsys.readouterr().err == f"rebatch: output must end in .html or .md, got {target}\n"
+    assert not target.exists()
+
+
 def test_records_that_cannot_be_read_are_a_failure(tmp_path, capsys):
     write_run(tmp_path / "a")
     (tmp_path / "a" / "result.json").write_text("{")

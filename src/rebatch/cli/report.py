@@ -4,15 +4,22 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from rebatch.errors import InputError
+
 EXAMPLES = """\
 examples:
   rebatch report runs
   rebatch report reproduction -o page.html --title "All runs"
   rebatch report results -o results.md
 
-The page shows every table of the paper that something was run of, ours beside theirs, and for each
-recipe its runs, its curves by update and by epoch, and what adaptive schedules decided. It is one
-file that needs no network. The Markdown form has every cell of every table, run or not."""
+The page shows every table of the paper that something was run of, ours beside
+theirs, and for each recipe its runs, its curves by update and by epoch, and
+what adaptive schedules decided. It is one file that needs no network. The
+Markdown form has every cell of every table, run or not."""
+ABOUT = """\
+Read the records of all finished runs below a folder and write one HTML page, or
+with -o FILE.md the paper's tables with ours beside them as Markdown."""
+PAGES = (".html", ".htm", ".md")
 
 
 def register(commands: Any) -> None:
@@ -20,8 +27,7 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "report",
         help="tables and curves of runs as one self-contained page",
-        description="Read the records of all finished runs below a folder and write one HTML page, "
-        "or with -o FILE.md the paper's tables with ours beside them as Markdown.",
+        description=ABOUT,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -38,6 +44,8 @@ def run_report(arguments: argparse.Namespace) -> None:
     from rebatch.report import reproduction, results_page, write
 
     target = arguments.output or arguments.folder / "report.html"
+    if target.suffix not in PAGES:
+        raise InputError(f"output must end in .html or .md, got {target}")
     if target.suffix == ".md":
         print(write(target, f"# {arguments.title}\n\n{reproduction(arguments.folder)}"))
     else:
