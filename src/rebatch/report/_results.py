@@ -88,7 +88,7 @@ def verdict(groups: Sequence[Group], metric: str) -> str:
     gain = -gain if _falls(metric) else gain
     word = "better than" if gain >= 0.005 else "worse than" if gain <= -0.005 else "off"
     return (
-        f"The best schedule here, {first.name}, is {abs(gain):.2f} {word} the baseline "
+        f"The best schedule besides the baseline, {first.name}, is {abs(gain):.2f} {word} it "
         f"({WORDS.get(metric, metric)}; {_certainty(finals[1])}) "
         f"with {100 * first.updates / baseline.updates:.0f} % of its updates."
     )
