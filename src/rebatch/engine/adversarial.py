@@ -7,7 +7,7 @@ do not change it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 import torch
 from torch import Tensor, nn
@@ -78,7 +78,8 @@ class Adversarial:
         return images.index_copy(0, chosen, moved)
 
 
-@lru_cache(maxsize=256)
+@cache
 def _places(attack: Adversarial, first: int, count: int, device: torch.device) -> Tensor:
-    # Remembered, because bringing them to the device again for every update would stall it.
+    # Remembered, because bringing them to the device again for every update would stall it; and
+    # for good, because CUDA graphs read them where they are.
     return torch.tensor(attack.chosen(first, count), dtype=torch.int64, device=device)
