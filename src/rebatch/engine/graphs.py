@@ -6,6 +6,7 @@ are made in the ordinary way, count as training, and prepare what capturing need
 """
 
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from torch import Tensor
 from rebatch.engine.gauges import NoiseSample
 from rebatch.engine.outcome import Outcome
 from rebatch.engine.task import Batch, Memory
+from rebatch.errors import RunError
 
 WARM_UP = 3
 """Updates of a shape that are made without a graph before it is captured."""
@@ -42,7 +44,8 @@ class Graphs:
     def __init__(self, update: Update, device: torch.device, report: Callable[[str], None]) -> None:
         """Capture ``update``, which must not read anything from the device.
 
-        A shape that cannot be captured goes on without a graph, and ``report`` is told why.
+        A shape that cannot be captured goes on without a graph, and ``report`` is told why.  What
+        an update reads and writes must stay where it is: else `forget` what was captured.
         """
         self._update, self._report = update, report
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
@@ -59,6 +62,18 @@ class Graphs:
     def captures(self) -> int:
         """How many graphs there are."""
         return len(self._captured)
+
+    def forget(self) -> None:
+        """Drop all graphs and the memory that they hold; shapes are warmed up anew.
+
+        This is due where state that a graph works on has moved: the optimiser's, once it was
+        loaded, and that of cuDNN's dropout, which is made anew after random numbers are set.
+        """
+        torch.cuda.synchronize(self._stream.device)
+        self._captured.clear()
+        self._made.clear()
+        self._total = 0
+        self._pool = torch.cuda.graph_pool_handle()
 
     @contextmanager
     def beside(self) -> Iterator[None]:
@@ -98,15 +113,14 @@ class Graphs:
         inputs = tuple(torch.empty_like(tensor) for tensor in batch.inputs)
         targets = torch.empty_like(batch.targets)
         static = batch._replace(inputs=inputs, targets=targets)
-        graph = torch.cuda.CUDAGraph()
+        graph, outside = torch.cuda.CUDAGraph(), torch.cuda.current_stream(self._stream.device)
         try:
-            with self._recording(graph):
+            with self._recording(graph), _reading_refused():
                 outcome = self._update(static, own, measure)
                 if own is not None and outcome.memory is not None:
                     _fill(own, outcome.memory)
         except RuntimeError as error:
-            self._refused.add(key)
-            self._report(f"no CUDA graph for {tuple(targets.shape)}: {_first_line(error)}")
+            self._refuse(key, f"no CUDA graph for {tuple(targets.shape)}: {error}", outside)
             return None
         finally:
             self.seconds += time.perf_counter() - started
@@ -115,10 +129,23 @@ class Graphs:
         return captured
 
     def _recording(self, graph: torch.cuda.CUDAGraph) -> torch.cuda.graph:
-        # Threads of a data loader may go on with their own work meanwhile.
+        # Threads of a data loader may go on with their own work meanwhile, and memory may be asked
+        # for: what would wait for the device is refused without CUDA's help.
         return torch.cuda.graph(
-            graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"
+            graph, pool=self._pool, stream=self._stream, capture_error_mode="relaxed"
         )
+
+    def _refuse(self, key: Key, reason: str, outside: torch.cuda.Stream) -> None:
+        """Do without a graph from now on, if what was begun was ended at all."""
+        reason = reason.strip().partition("\n")[0]
+        if torch.cuda.current_stream(self._stream.device) != outside:
+            torch.cuda.set_stream(outside)
+            # The allocator and the random numbers of torch may take it for still going on.
+            raise RunError(f"{reason}; nor could it be ended: go on with the engine eager")
+        self._refused.add(key)
+        if not self._captured:  # a pool that has lost its only graph cannot be taken up again
+            self._pool = torch.cuda.graph_pool_handle()
+        self._report(reason)
 
     def _own_memory(self, memory: Memory) -> Memory:
         """Return the tensors that hold what is carried on, the same for all graphs of a shape."""
@@ -128,6 +155,22 @@ class Graphs:
         if shape not in self._memories:
             self._memories[shape] = tuple(torch.empty_like(tensor) for tensor in memory)
         return self._memories[shape]
+
+
+@contextmanager
+def _reading_refused() -> Iterator[None]:
+    """Make what waits for the device fail before CUDA sees it and breaks the capture off.
+
+    A capture that CUDA has broken off cannot be ended, one that torch refuses to go on with can.
+    """
+    before = torch.cuda.get_sync_debug_mode()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch says, once, that this mode is a prototype
+        torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode(before)
 
 
 def _kept(sample: NoiseSample | None) -> NoiseSample | None:
@@ -149,7 +192,3 @@ def _fill(own: tuple[Tensor, ...], given: tuple[Tensor, ...]) -> None:
     for tensor, value in zip(own, given, strict=True):
         if tensor is not value:
             tensor.copy_(value, non_blocking=True)
-
-
-def _first_line(error: RuntimeError) -> str:
-    return str(error).strip().partition("\n")[0]
