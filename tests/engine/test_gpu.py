@@ -16,6 +16,7 @@ from rebatch.models import CifarResNet, LanguageModel
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+    pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype"),
 ]
 GPU = torch.device("cuda")
 
