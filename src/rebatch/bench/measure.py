@@ -108,7 +108,9 @@ class _Measurement:
 
     def _model(self) -> nn.Module:
         """Return a network for a plain loop: batch norm sees the whole batch."""
-        torch.manual_seed(0)
+        # Not the GPU's numbers: cuDNN would make the state of its dropout anew, and the graphs that
+        # are captured by then would go on with the old one.
+        torch.default_generator.manual_seed(0)
         return build_model(self.recipe, self.data, None, self.folder, 0).to(self.device)
 
     def _ours(self, data: Any) -> Ours:
