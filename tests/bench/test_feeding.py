@@ -29,6 +29,7 @@ def test_every_comparison_is_printed_with_its_ratio_and_written(tmp_path, capsys
         ("DataLoader(TensorDataset), 2 workers", 8),
     ]
     assert all(f"{row['ratio']:.1f}x" in printed for row in rows)
+    assert "…" not in printed
 
 
 def test_a_file_that_cannot_be_written_is_said_before_anything_is_measured(tmp_path):

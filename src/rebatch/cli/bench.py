@@ -81,7 +81,9 @@ def _print(found: "list[Comparison]") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("what", "against")
+    table = Table()
+    for name in ("what", "against"):
+        table.add_column(name, overflow="fold")
     for name in ("rebatch", "torch", "ratio", "asked"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in found:
