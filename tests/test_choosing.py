@@ -32,7 +32,7 @@ def test_the_table_holds_what_the_runs_ended_with():
 
 def test_noise_scales_are_those_of_the_records():
     rows = NOISE.findall(PAGE)
-    assert len(rows) == 4
+    assert len(rows) == 5
     for cell, early, place, late, when in rows:
         lines = read_lines(ROOT / "results" / cell / "seed0" / "metrics.jsonl")
         scales = [line["gradient_noise_scale"] for line in lines if line["kind"] == "epoch"]
