@@ -7,15 +7,15 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 .PHONY: help demo test test-slow faults check format build docs-figures clean
 
 help:
-	@echo "make demo       set up and run the main job: baseline against cyclical batch sizes"
-	@echo "make test       set up and run the tests"
-	@echo "make check      lint, types and formatting"
-	@echo "make test-slow  the tests that take minutes"
-	@echo "make faults     kills, full disks, damaged and malicious files, long runs"
-	@echo "make build      sdist and wheel"
+	@echo "make demo          set up and run the main job: baseline against cyclical batch sizes"
+	@echo "make test          set up and run the tests"
+	@echo "make check         lint, types and formatting"
+	@echo "make test-slow     the tests that take minutes"
+	@echo "make faults        kills, full disks, damaged and malicious files, long runs"
+	@echo "make build         sdist and wheel"
 	@echo "make docs-figures  tables and pictures of README and docs, from results/"
-	@echo "make format     rewrite the code in the house style"
-	@echo "make clean      remove the virtual environment and everything built"
+	@echo "make format        rewrite the code in the house style"
+	@echo "make clean         remove the virtual environment and everything built"
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
