@@ -127,6 +127,10 @@ def test_a_time_is_told_where_one_was_measured_on_this_device(capsys, tmp_path):
         (["tables"], "rebatch: table must be one of language, inference, "),
         (["language", "--seeds", "0,"], "rebatch: seeds must be a list such as A,B, got '0,'"),
         (["inference", "--controls"], "rebatch: controls must be asked for with a table that has"),
+        (
+            ["language", "--dry-run", "--rates", "no"],
+            "rebatch: rates must be a folder of runs, got no",
+        ),
         (["language", "--out", "s3://x"], "rebatch: out must be a folder of this machine"),
     ],
 )

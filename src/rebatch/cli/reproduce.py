@@ -111,6 +111,8 @@ def _print_dry_run(
 ) -> None:
     from rebatch.sweeps._cost import device_name, read_rates
 
+    if arguments.rates is not None and not arguments.rates.is_dir():
+        raise InputError(f"rates must be a folder of runs, got {arguments.rates}")
     device = device_name(arguments.device)
     folders = [out] if arguments.rates is None else [out, arguments.rates]
     rates = read_rates(folders, device)
