@@ -23,8 +23,8 @@ from rebatch.errors import RunError
 WARM_UP = 3
 """Updates of a shape that are made without a graph before it is captured."""
 RARE = 300
-"""A shape that comes less than once in so many updates is not worth a graph: the short last batch
-of a long epoch, say."""
+"""A shape that comes less than once in so many updates, from its first on, is not worth a graph:
+the short last batch of a long epoch, say."""
 
 Update = Callable[[Batch, Memory, bool], Outcome]
 Key = tuple[object, ...]
@@ -51,6 +51,7 @@ class Graphs:
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._pool = torch.cuda.graph_pool_handle()
         self._made: Counter[Key] = Counter()
+        self._first: dict[Key, int] = {}
         self._total = 0
         self._captured: dict[Key, _Captured] = {}
         self._memories: dict[Key, tuple[Tensor, ...]] = {}
@@ -72,7 +73,7 @@ class Graphs:
         torch.cuda.synchronize(self._stream.device)
         self._captured.clear()
         self._made.clear()
-        self._total = 0
+        self._first.clear()
         self._pool = torch.cuda.graph_pool_handle()
 
     @contextmanager
@@ -102,9 +103,9 @@ class Graphs:
         return known.outcome._replace(noise=_kept(known.outcome.noise))
 
     def _is_due(self, key: Key) -> bool:
-        made = self._made[key]
+        made, since = self._made[key], self._total - self._first.setdefault(key, self._total)
         self._made[key] = made + 1
-        return made >= WARM_UP and (made + 1) * RARE > self._total and key not in self._refused
+        return made >= WARM_UP and made * RARE >= since and key not in self._refused
 
     def _capture(self, key: Key, batch: Batch, memory: Memory, measure: bool) -> _Captured | None:
         """Capture one update; where that fails, training goes on without."""

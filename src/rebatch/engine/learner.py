@@ -112,6 +112,8 @@ class Learner:
         # Where memory suffices on some ranks alone, all of them go back.
         while self.ranks.any((share := self._attempt(batch, memory, measure=measure)) is None):
             self._spare.restore()
+            if self.graphs is not None:
+                self.graphs.forget()
             self._halve(self.largest_share(total))
         assert share is not None
         outcome = self._outcome(share, total)
@@ -120,9 +122,11 @@ class Learner:
 
     def _prepare_graphs(self) -> None:
         if self.engine == "compiled":
+            torch._dynamo.config.cache_size_limit = 64  # as many shapes as a plan may have
             self._forward = torch.compile(self.model, dynamic=False)  # type: ignore[assignment]
-        self.graphs = Graphs(self._captured, self.device, self.report)
+        graphs = self.graphs = Graphs(self._captured, self.device, self.report)
         self._rate, self._rate_is = torch.zeros((), device=self.device), 0.0
+        self.optimizer.register_load_state_dict_post_hook(lambda _: graphs.forget())
 
     def _captured(self, batch: Batch, memory: Memory, measure: bool) -> Outcome:
         """Make one update on one device, without a look at anything that it computes."""
