@@ -1,6 +1,6 @@
 import pytest
 
-from rebatch.policies import absa
+from rebatch.policies import Outlook, absa
 
 
 def eigenvalues(values):
@@ -36,6 +36,21 @@ def test_the_rate_grows_with_the_batch_as_far_as_that_grows(follow):
     assert sizes(run) == [128, 256, 384, 384, 384]
     assert [decision.rate_factor for decision in run[1]] == [1, 2, 3, 3, 3]
     assert run[1][-1].reason == "the largest size stays"
+
+
+def test_the_eigenvalue_is_wanted_until_the_largest_size_is_reached():
+    outlook = Outlook(90, 9, lambda size: 50_000 // size, 50_000)
+    rule = absa(128, ratio=4)
+    assert [rule.wants_eigenvalue(size, outlook) for size in (128, 256, 512)] == [True, True, False]
+    assert absa(128, ratio=4, cyclical=True).wants_eigenvalue(512, outlook)
+    assert not absa(128, largest=128, cyclical=True).wants_eigenvalue(128, outlook)
+
+
+def test_a_largest_size_that_stays_says_so_and_has_nothing_to_go_by(follow):
+    run = follow(absa(128, ratio=2), 4, eigenvalues([40, 20, None, None]))
+    assert sizes(run) == [128, 128, 256, 256]
+    assert run[1][3].reason == "the largest size stays"
+    assert run[1][3].gauges == {}
 
 
 def test_the_rate_may_stay_as_it_is(follow):

@@ -37,7 +37,7 @@ def adapt(job: Job, progress: Progress) -> Record | None:
         if policy.ends_with_budget:
             _follow(job, course.closed())
         return None
-    curvature = job.learner.ranks.all_do(lambda: _curvature(job, policy, progress.update))
+    curvature = job.learner.ranks.all_do(lambda: _curvature(job, policy, course, progress.update))
     seen = _seen(job, progress, course, row, curvature)
     progress.seen.append(seen)
     decision = job.learner.ranks.first_does(lambda: policy.next(progress.seen, course.outlook))
@@ -58,9 +58,11 @@ def _follow(job: Job, course: Course) -> None:
     job.learner.ranks.first_does(lambda: write_json(job.folder.plan, course.to_dict()))
 
 
-def _curvature(job: Job, policy: Policy, update: int) -> Curvature | None:
+def _curvature(job: Job, policy: Policy, course: Course, update: int) -> Curvature | None:
     """Measure on another random batch each time, the same one wherever the run is resumed."""
-    return measure_curvature(job.learner, seed=update) if policy.needs_eigenvalue else None
+    if not policy.wants_eigenvalue(course.plan.rows[-1].batch_size, course.outlook):
+        return None
+    return measure_curvature(job.learner, seed=update)
 
 
 def _seen(

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from rebatch._growth import grown
 from rebatch.errors import InputError, positive_int, shown
 from rebatch.policies._policy import Decision, Outlook, Policy, Seen
+
+STAYS = "the largest size stays"
 
 
 class _State(NamedTuple):
@@ -40,7 +42,6 @@ class absa(Policy):
     scale_rate: bool | None = None
     """None: true, but not with ``cyclical``."""
     cyclical: bool = False
-    needs_eigenvalue: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,19 +61,25 @@ class absa(Policy):
         waited = f"{state.waited} of {self.duration} epochs at this size"
         return Decision(
             size,
-            state.reason or waited,
+            state.reason or (waited if self.wants_eigenvalue(size, outlook) else STAYS),
             ends_cycle=state.resets,
             rate_factor=size / self._size(0, outlook) if self._scales else 1.0,
             gauges=self._gauges(seen[-1], state),
         )
+
+    def wants_eigenvalue(self, batch_size: int, outlook: Outlook) -> bool:
+        """Tell whether the size can still change: a largest one that stays needs no measurement."""
+        return (self.base if self.cyclical else batch_size) < self._largest(outlook)
 
     @property
     def _scales(self) -> bool:
         return not self.cyclical if self.scale_rate is None else self.scale_rate
 
     def _size(self, doublings: int, outlook: Outlook) -> int:
-        limit = min(self.limit(outlook), self.base * self.ratio)
-        return grown(self.base, 2, doublings, limit)
+        return grown(self.base, 2, doublings, self._largest(outlook))
+
+    def _largest(self, outlook: Outlook) -> int:
+        return min(self.limit(outlook), self.base * self.ratio)
 
     def _after(self, state: _State, row: Seen, outlook: Outlook) -> _State:
         waited, value = state.waited + round(row.epochs), row.eigenvalue
@@ -96,8 +103,10 @@ class absa(Policy):
             return _State(
                 reason=f"{state.reason} at the largest size: back to the base", resets=True
             )
-        return state._replace(waited=0, resets=False, reason="the largest size stays")
+        return state._replace(waited=0, resets=False, reason=STAYS)
 
     def _gauges(self, row: Seen, state: _State) -> dict[str, float]:
+        if row.eigenvalue is None:
+            return {}
         found = {"eigenvalue": row.eigenvalue, "reference": state.reference}
         return {name: value for name, value in found.items() if value is not None}

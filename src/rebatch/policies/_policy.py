@@ -79,8 +79,6 @@ class Policy(Value):
 
     needs_noise: ClassVar[bool] = False
     """Whether it reads `Seen.noise_scale`."""
-    needs_eigenvalue: ClassVar[bool] = False
-    """Whether it reads `Seen.eigenvalue`."""
     ends_with_budget: ClassVar[bool] = False
     """Whether the cycle under way is complete when the budget is spent: nobody is asked then."""
 
@@ -99,6 +97,10 @@ class Policy(Value):
     def next(self, seen: Sequence[Seen], outlook: Outlook) -> Decision:
         """Return the row that follows the rows seen, of which there is at least one."""
         raise NotImplementedError
+
+    def wants_eigenvalue(self, batch_size: int, outlook: Outlook) -> bool:
+        """Tell whether it reads `Seen.eigenvalue` of a row of this size."""
+        return False
 
     def limit(self, outlook: Outlook) -> int:
         """Return the largest size that both the policy and the data allow."""
