@@ -30,6 +30,10 @@ def test_the_cost_counts_warm_up_and_branches():
     assert cost.samples == 34 * 1437
 
 
+def test_the_cost_of_very_many_repeats_is_told_at_once():
+    assert design(DIGITS, largest=32, repeats=10**12).cost.epochs == 4 + 2 * 10**12
+
+
 @pytest.mark.parametrize(
     ("rule", "factors"),
     [("linear", [1, 2, 4]), ("sqrt", [1, 2**0.5, 2]), ("constant", [1, 1, 1])],

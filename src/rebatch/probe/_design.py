@@ -98,7 +98,7 @@ class Design:
         epoch = _epoch(self.recipe, self.base)
         updates = self.warm_up * epoch.updates
         updates += self.repeats * sum(self.updates(size) for size in self.sizes)
-        epochs = self.warm_up + len(self.branches) * self.length
+        epochs = self.warm_up + self.repeats * len(self.sizes) * self.length
         return Cost(updates, epochs, epochs * epoch.samples)
 
     def describe(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ def announce(design: Design, seconds: float | None = None) -> str:
     time = "" if seconds is None else f", about {duration(seconds)} here"
     return (
         f"{design.recipe.name}: {epochs(design.warm_up)} of warm-up at {design.base:,}, then "
-        f"{len(design.branches)} branches of {epochs(design.length)}, "
+        f"{design.repeats * len(design.sizes):,} branches of {epochs(design.length)}, "
         f"{design.repeats} at each of {', '.join(f'{size:,}' for size in sizes)}; "
         f"the learning rate {rate[design.rule]}\n"
         f"cost: {cost.updates:,} updates, {cost.samples:,} {unit} in {epochs(cost.epochs)} "

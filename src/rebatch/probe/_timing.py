@@ -22,7 +22,7 @@ def expected_seconds(lab: Lab) -> float:
     sample = max(0.0, (long - short) / (high - low))
     each = {size: short + sample * (size - low) for size in design.sizes}
     before = design.warm_up_case().plan().updates * each[low]
-    return before + sum(design.updates(size) * each[size] for size, _ in design.branches)
+    return before + design.repeats * sum(design.updates(size) * each[size] for size in each)
 
 
 def _seconds_an_update(lab: Lab, batch_size: int) -> float:
