@@ -41,6 +41,12 @@ def test_the_threshold_may_be_a_difference(follow):
     assert sizes(follow(rule, 3, falling)) == [10, 10, 20]
 
 
+def test_a_threshold_that_no_loss_could_beat_is_refused():
+    with pytest.raises(InputError, match=r"^threshold must be below 1 unless absolute, got 1$"):
+        plateau(10, threshold=1)
+    assert plateau(10, threshold=1, absolute=True).threshold == 1
+
+
 def test_nothing_is_counted_for_a_while_after_a_growth(follow):
     run = follow(plateau(10, patience=0, cooldown=2), 7, losses([1.0] * 7))
     assert sizes(run) == [10, 10, 20, 20, 20, 40, 40]

@@ -50,6 +50,8 @@ class plateau(Policy):
             raise InputError(f"factor must be above 1, got {self.factor}")
         positive_int("patience", self.patience, at_least=0)
         positive_number("threshold", self.threshold, zero=True)
+        if self.threshold >= 1 and not self.absolute:  # no loss would ever be better
+            raise InputError(f"threshold must be below 1 unless absolute, got {self.threshold}")
         if not isinstance(self.absolute, bool):
             raise InputError(f"absolute must be True or False, got {self.absolute!r}")
         positive_int("cooldown", self.cooldown, at_least=0)
