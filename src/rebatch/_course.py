@@ -161,7 +161,8 @@ def expected(policy: Policy, amount: Amount, epochs: int) -> Plan:
     course = Course.begun(policy, amount, epochs)
     seen: list[Seen] = []
     while not course.is_whole:
-        seen.append(course.seen(1 / (1 + len(seen))))
+        loss = 1 / (1 + len(seen))
+        seen.append(course.seen(loss, None, None, loss if policy.needs_validation else None))
         course = course.decided(policy.next(seen, course.outlook))
     if policy.ends_with_budget:
         course = course.closed()

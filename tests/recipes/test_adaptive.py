@@ -125,6 +125,14 @@ def test_what_needs_the_sizes_to_come_is_refused(setting, message):
         case(override(find("c1-cifar10"), [setting]), "AUTO")
 
 
+def test_validation_is_not_watched_where_there_is_none():
+    code = "PLATEAU(watch='validation')"
+    with pytest.raises(InputError, match=r"^holdout must be above 0 for PLATEAU\(watch="):
+        case(find("digits"), code)
+    kept = override(find("digits"), ["holdout=100"])
+    assert case(kept, code).expected().epochs == 40
+
+
 def test_snapshots_are_taken_at_the_ends_of_another_schedules_cycles(train, tmp_path):
     train("digits", "AUTO", "epochs=5", variant="snapshots-as-CBS-1-2")
     assert set(weights(tmp_path / "run")) == {

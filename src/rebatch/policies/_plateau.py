@@ -57,6 +57,11 @@ class plateau(Policy):
         positive_int("cooldown", self.cooldown, at_least=0)
         one_of("watch", self.watch, self.WATCHED)
 
+    @property
+    def needs_validation(self) -> bool:
+        """Whether validation is what it watches."""
+        return self.watch == "validation"
+
     def next(self, seen: Sequence[Seen], outlook: Outlook) -> Decision:
         """Follow the rule over all rows and return what it says after the last."""
         state, limit = _State(), self.limit(outlook)

@@ -98,6 +98,11 @@ class Policy(Value):
         """Return the row that follows the rows seen, of which there is at least one."""
         raise NotImplementedError
 
+    @property
+    def needs_validation(self) -> bool:
+        """Whether it cannot do without `Seen.validation`."""
+        return False
+
     def wants_eigenvalue(self, batch_size: int, outlook: Outlook) -> bool:
         """Tell whether it reads `Seen.eigenvalue` of a row of this size."""
         return False

@@ -128,14 +128,20 @@ def _fitting(course: Course, held: Amount, recipe: Recipe) -> Course:
 
 
 def _check_policy(plain: Case) -> None:
-    """Refuse what looks at the sizes to come, where a policy is still to decide them."""
+    """Refuse a policy that lacks what it watches, and what looks at the sizes it will decide."""
     recipe = plain.recipe
     if plain.policy is None:
         return
     if recipe.norm_batch_size == 0:
         raise InputError(f"norm_batch_size must be above 0 with {plain.code}, got 0")
+    if plain.policy.needs_validation and not recipe.has_validation:
+        raise _no_validation(plain.code)
     if recipe.snapshot_at == "top-step-end":
         raise InputError(f"snapshot_at must not be top-step-end with {plain.code}, got it")
+
+
+def _no_validation(name: str) -> InputError:
+    return InputError(f"holdout must be above 0 for {name}, so as not to look at the test set")
 
 
 def _known(plain: Case) -> Schedule:
@@ -181,7 +187,7 @@ def _equal_updates(plain: Case) -> Case:
 def _plateau(plain: Case) -> Case:
     """Divide the rate by 4 whenever the validation figure stops improving."""
     if not plain.recipe.has_validation:
-        raise InputError("holdout must be above 0 for plateau, so as not to look at the test set")
+        raise _no_validation("plateau")
     metric_falls = plain.recipe.model.startswith("L")
     return replace(plain, rate=rates.plateau(plain.rate(0), by=4, falling=metric_falls))
 
