@@ -33,7 +33,7 @@ def trained_again(data_root, out, into, device="cpu"):
     recipe = override(find(record["recipe"]), record["overrides"])
     course = Course.from_dict(read_json(out / "plan.json"))
     settings = {"data_root": data_root, "device": device, "overrides": record["overrides"]}
-    return run(replay(recipe, course), seed=0, out=into, **settings)
+    return run(replay(recipe, course, record["variant"]), seed=0, out=into, **settings)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +92,18 @@ def test_snapshots_of_a_replay_are_evaluated_from_its_own_folder(train, data_roo
     members = result["ensemble"].pop("members")
     assert members == list(figures["each"])
     assert figures["together"] == result["ensemble"]
+
+
+@pytest.mark.parametrize("variant", ["constant-rate", "step-snapshots"])
+def test_a_control_is_trained_again_as_the_control_it_was(train, data_root, tmp_path, variant):
+    settings = ("epochs=3", "cyclical_rate=divided(0.3, at=(1,), by=3)")
+    train("digits", "AUTO(cycle=4)", *settings, variant=variant, out=tmp_path / "one")
+    result = trained_again(data_root, tmp_path / "one", tmp_path / "two")
+    assert weights(tmp_path / "two") == weights(tmp_path / "one")
+    assert log(tmp_path / "two") == log(tmp_path / "one", "decision")
+    assert result["variant"].endswith(f"-{variant}")
+    figures = ensemble(tmp_path / "two", device="cpu", data_root=data_root)
+    assert list(figures["each"]) == result["ensemble"]["members"]
 
 
 def test_a_policy_starts_from_the_base_of_the_cycles_and_with_their_rate():

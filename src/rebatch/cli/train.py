@@ -151,12 +151,11 @@ def _case(recipe: "Recipe", arguments: argparse.Namespace) -> "Case":
     from rebatch._course import Course
     from rebatch.records import read_json
 
-    if arguments.variant is not None:
-        raise InputError(f"variant must not be given with --plan, got {arguments.variant!r}")
     try:
-        return replay(recipe, Course.from_dict(read_json(arguments.plan)))
+        course = Course.from_dict(read_json(arguments.plan))
     except RunError as error:
         raise InputError(f"plan must be the plan.json of a run, got {error}") from None
+    return replay(recipe, course, arguments.variant)
 
 
 def _compare(found: int, official: int, data: str) -> None:

@@ -91,6 +91,20 @@ def case(recipe: Recipe, code: str, variant: str | None = None) -> Case:
     schedule = parse(code, base)
     plain = Case(recipe, str(schedule), schedule, rate)
     _check_policy(plain)
+    return _controlled(plain, variant)
+
+
+def replay(recipe: Recipe, course: Course, variant: str | None = None) -> Case:
+    """Return the case that trains a recorded course as it is; its variant says which.
+
+    ``variant`` names the control that the course was recorded with, if it was one.
+    """
+    plain = Case(recipe, course.plan.schedule, course, recipe.cyclical_rate)
+    name = "-".join([f"{REPLAY}{course.fingerprint}", *([variant] if variant else [])])
+    return replace(_controlled(plain, variant), variant=name)
+
+
+def _controlled(plain: Case, variant: str | None) -> Case:
     if variant is None:
         return plain
     if variant.startswith(SNAPSHOTS_AS):
@@ -101,13 +115,6 @@ def case(recipe: Recipe, code: str, variant: str | None = None) -> Case:
         hint = f"; did you mean {near[0]}?" if near else ""
         raise InputError(f"variant must be one of {names}, got {variant!r}{hint}")
     return replace(VARIANTS[variant](plain), variant=variant)
-
-
-def replay(recipe: Recipe, course: Course) -> Case:
-    """Return the case that trains a recorded course as it is; its variant says which."""
-    code = course.plan.schedule
-    rate = recipe.baseline_rate if code == "BL" else recipe.cyclical_rate
-    return Case(recipe, code, course, rate, f"{REPLAY}{course.fingerprint}")
 
 
 def _amount(data: dict[str, Any]) -> Amount:

@@ -58,6 +58,9 @@ def _case_of(folder: RunFolder) -> tuple[Case, int]:
             raise RunError(f"{folder.run} is not the record of a run: its {name} is {found}")
     recipe = Recipe.from_dict(described["settings"])
     seed = positive_int("seed", described["seed"], at_least=0)
-    if (described["variant"] or "").startswith(REPLAY):
-        return replay(recipe, Course.from_dict(read_json(folder.plan))), seed
-    return case(recipe, described["schedule"], described["variant"]), seed
+    variant = described["variant"]
+    if (variant or "").startswith(REPLAY):
+        *_, control = variant.removeprefix(REPLAY).partition("-")
+        course = Course.from_dict(read_json(folder.plan))
+        return replay(recipe, course, control or None), seed
+    return case(recipe, described["schedule"], variant), seed
