@@ -33,7 +33,7 @@ plan, how many updates it takes, when its cycles end, and what it saves against
 a constant batch size.
 
 CODE is one of
-  BL, CBS-k, CBS-k-n, CBS-k-n-A or -T  the paper's codes; they need --base
+  BL, CBS-k[-n], also with -A or -T    the paper's codes; they need --base
   "0:768 250B:1536"                    thresholds; in samples, or see --clock
   "linear(8, 64, length=5)"            a call of any shape of rebatch
   AUTO, GNS, PLATEAU, ABSA             policies, which decide while they train:
