@@ -34,8 +34,8 @@ def choose_engine(name: str, device: torch.device, ranks: int) -> str:
     if name == "auto":
         return "eager"
     if name != "eager" and (device.type != "cuda" or ranks > 1):
-        where = f"{device.type}, {ranks} processes"
-        raise InputError(f"engine must be eager but in one process on a GPU, got {name} on {where}")
+        where = f"{ranks} processes" if ranks > 1 else f"the device {device.type}"
+        raise InputError(f"engine must be eager except on one GPU, got {name} on {where}")
     return name
 
 
