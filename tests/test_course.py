@@ -14,7 +14,9 @@ class climbing(Policy):
     """Doubles twice, two epochs each, then starts over; an epoch only where it cannot measure."""
 
     needs_noise = True
-    ends_with_budget = True
+
+    def completes(self, seen, outlook):
+        return True
 
     def next(self, seen, outlook):
         top = seen[-1].step == 2

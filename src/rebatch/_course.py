@@ -160,11 +160,13 @@ def expected(policy: Policy, amount: Amount, epochs: int) -> Plan:
     """
     course = Course.begun(policy, amount, epochs)
     seen: list[Seen] = []
-    while not course.is_whole:
+    while True:
         loss = 1 / (1 + len(seen))
         seen.append(course.seen(loss, None, None, loss if policy.needs_validation else None))
+        if course.is_whole:
+            break
         course = course.decided(policy.next(seen, course.outlook))
-    if policy.ends_with_budget:
+    if policy.completes(seen, course.outlook):
         course = course.closed()
     note = f"{policy} decides while it trains: rows and totals are an estimate, as if the loss fell"
     rows = tuple(_stairs(course.plan))

@@ -190,7 +190,9 @@ class stubborn(Policy):
 
     rank: int = 0
     needs_noise = True
-    ends_with_budget = True
+
+    def completes(self, seen, outlook):
+        return True
 
     def next(self, seen, outlook):
         assert seen[-1].noise_scale is None or seen[-1].noise_scale >= 0

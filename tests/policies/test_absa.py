@@ -42,6 +42,7 @@ def test_the_eigenvalue_is_wanted_until_the_largest_size_is_reached():
     outlook = Outlook(90, 9, lambda size: 50_000 // size, 50_000)
     rule = absa(128, ratio=4)
     assert [rule.wants_eigenvalue(size, outlook) for size in (128, 256, 512)] == [True, True, False]
+    assert not rule.wants_eigenvalue(128, outlook._replace(done=90))
     assert absa(128, ratio=4, cyclical=True).wants_eigenvalue(512, outlook)
     assert not absa(128, largest=128, cyclical=True).wants_eigenvalue(128, outlook)
 
@@ -73,6 +74,15 @@ def test_the_cycle_goes_back_to_the_base_after_a_step_at_the_largest_size(follow
         run[1][6].reason == "2 epochs at this size are over at the largest size: back to the base"
     )
     assert {decision.rate_factor for decision in run[1]} == {1.0}
+
+
+def test_a_cycle_that_is_over_with_the_budget_is_complete(follow):
+    rule, end = absa(128, ratio=2, duration=1, cyclical=True), Outlook(4, 4, len, 50_000)
+    seen, _ = follow(rule, 4, eigenvalues([5] * 4))
+    assert [row.batch_size for row in seen] == [128, 256, 128, 256]
+    assert rule.completes(seen, end)
+    assert not rule.completes(seen[:3], end)
+    assert not absa(128, ratio=2, duration=1).completes(seen, end)
 
 
 def test_the_cycle_compares_with_the_first_eigenvalue_of_its_own(follow):

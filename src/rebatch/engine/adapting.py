@@ -24,7 +24,8 @@ def begin(job: Job, progress: Progress) -> None:
 def adapt(job: Job, progress: Progress) -> Record | None:
     """Take in a finished epoch; where it ends a row, let the policy go on with the course.
 
-    The first rank decides and all follow.  Nothing is asked once the budget is spent.
+    The first rank decides and all follow.  Once the budget is spent, it only tells whether that
+    ends a cycle.
     """
     course, row, policy = job.course, progress.row, job.policy
     if course is None or row is None or policy is None:
@@ -33,14 +34,15 @@ def adapt(job: Job, progress: Progress) -> Record | None:
     if progress.epoch + 1 < course.plan.end.epoch:
         return None
     progress.row = RowSums()
-    if course.is_whole:
-        if policy.ends_with_budget:
-            _follow(job, course.closed())
-        return None
-    curvature = job.learner.ranks.all_do(lambda: _curvature(job, policy, course, progress.update))
+    ranks = job.learner.ranks
+    curvature = ranks.all_do(lambda: _curvature(job, policy, course, progress.update))
     seen = _seen(job, progress, course, row, curvature)
     progress.seen.append(seen)
-    decision = job.learner.ranks.first_does(lambda: policy.next(progress.seen, course.outlook))
+    if course.is_whole:
+        if ranks.first_does(lambda: policy.completes(progress.seen, course.outlook)):
+            _follow(job, course.closed())
+        return None
+    decision = ranks.first_does(lambda: policy.next(progress.seen, course.outlook))
     _follow(job, course.decided(decision))
     return _record(seen, progress, decision, job.plan.rows[-1], curvature)
 

@@ -67,9 +67,15 @@ class absa(Policy):
             gauges=self._gauges(seen[-1], state),
         )
 
+    def completes(self, seen: Sequence[Seen], outlook: Outlook) -> bool:
+        """Tell whether the cycle would start anew now."""
+        return self.next(seen, outlook).ends_cycle
+
     def wants_eigenvalue(self, batch_size: int, outlook: Outlook) -> bool:
         """Tell whether the size can still change: a largest one that stays needs no measurement."""
-        return (self.base if self.cyclical else batch_size) < self._largest(outlook)
+        if self.cyclical:
+            return self.base < self._largest(outlook)
+        return outlook.left > 0 and batch_size < self._largest(outlook)
 
     @property
     def _scales(self) -> bool:

@@ -46,7 +46,6 @@ class auto(Policy):
     settled: float = 0.002
     cycle: int = 60
     needs_noise: ClassVar[bool] = True
-    ends_with_budget: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,6 +75,10 @@ class auto(Policy):
             found = self._at_top(cycle, seen, outlook)
         unit = found.epochs if found.ends_cycle else cycle.unit
         return found._replace(epochs=min(unit, outlook.left), gauges=_gauges(cycle))
+
+    def completes(self, seen: Sequence[Seen], outlook: Outlook) -> bool:
+        """The last cycle is planned to end with the budget."""
+        return True
 
     def _below_top(self, cycle: Cycle) -> Decision:
         """Climb, or stay another row."""

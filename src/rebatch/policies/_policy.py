@@ -79,8 +79,6 @@ class Policy(Value):
 
     needs_noise: ClassVar[bool] = False
     """Whether it reads `Seen.noise_scale`."""
-    ends_with_budget: ClassVar[bool] = False
-    """Whether the cycle under way is complete when the budget is spent: nobody is asked then."""
 
     def __post_init__(self) -> None:
         positive_int("base", self.base)
@@ -105,6 +103,10 @@ class Policy(Value):
 
     def wants_eigenvalue(self, batch_size: int, outlook: Outlook) -> bool:
         """Tell whether it reads `Seen.eigenvalue` of a row of this size."""
+        return False
+
+    def completes(self, seen: Sequence[Seen], outlook: Outlook) -> bool:
+        """Tell whether the last row ends a cycle, asked once the budget is spent."""
         return False
 
     def limit(self, outlook: Outlook) -> int:
