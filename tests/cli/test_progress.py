@@ -49,3 +49,13 @@ def test_the_bar_tells_what_a_policy_decided_last_and_why():
     assert "epoch 2/2 · batch 20 · cycle 1 · rate 0.05 · " in text
     assert "growing is free" in text
     assert "100%" in text
+
+
+def test_the_bar_of_a_plan_trained_again_ends_where_the_plan_does():
+    """A run that was stopped leaves a plan that is shorter than its budget."""
+    screen = io.StringIO()
+    course = Course.begun(gns(10), Examples(80), 40)
+    with TrainingBar("digits GNS", console=Console(file=screen, force_terminal=True)) as bar:
+        watch = bar.follow(Job(None, course.plan, None, None, course=course))
+        watch(Progress(epoch=0, update=8), 0.05)
+    assert "epoch 1/1 · batch 10" in screen.getvalue()

@@ -57,8 +57,9 @@ class TrainingBar:
     def _state(self, job: "Job", progress: "RunProgress", rate: float, task: object) -> str:
         row = job.plan.rows[job.plan.row_at(progress.update - 1)]
         speed = next(each.speed for each in self._bar.tasks if each.id == task) or 0.0
-        epochs = job.plan.epochs if job.course is None else job.course.epochs
-        why = "" if job.policy is None or job.course is None else f"\n{job.course.reason}"
+        epochs, why = job.plan.epochs, ""
+        if job.policy is not None and job.course is not None:
+            epochs, why = job.course.epochs, f"\n{job.course.reason}"
         return (
             f"epoch {progress.epoch + 1}/{epochs:g} · batch {row.batch_size} · "
             f"cycle {row.cycle + 1} · rate {rate:.3g} · {speed:,.0f} samples/s{why}"
