@@ -8,7 +8,7 @@ BENCHES = ("gpu", "cpu", "switching", "overhead", "feeding", "show")
 COMMANDS = [
     [],
     *([name] for name in ("plan", "demo", "recipes", "data", "sweep", "reproduce", "ensemble")),
-    *([name] for name in ("report", "bench")),
+    *([name] for name in ("report", "bench", "train", "probe")),
     *(["data", name] for name in ("list", "get", "check")),
     *(["bench", name] for name in BENCHES),
 ]

@@ -15,21 +15,23 @@ if TYPE_CHECKING:
 
 PICTURES = (".png", ".svg")
 ABOUT = """\
-Measure the critical batch size of a recipe by branches: train at the base for a while, then go on
-from that one point with several batch sizes, over the same samples each, and compare the training
-losses they reach. The largest size that loses nothing is where doubling the batch stops being
-free. Prints a table, the gradient noise scale beside it, and a CBS code for the recipe; never
-looks at test data. (CBS here is the paper's cyclical batch size.)"""
+Measure the critical batch size of a recipe by branches: train at the base for
+a while, then go on from that one point with several batch sizes, over the same
+samples each, and compare the training losses they reach. The largest size that
+loses nothing is where doubling the batch stops being free. Prints a table, the
+gradient noise scale beside it, and a CBS code for the recipe; never looks at
+test data. (CBS here is the paper's cyclical batch size.)"""
 EXAMPLES = """\
 examples:
   rebatch probe digits
   rebatch probe digits --dry-run
   rebatch probe digits --rate constant --repeats 4 --plot probe.png
   rebatch probe c1-cifar10 --set holdout=5000 --data data --out runs/probe-c1
-  rebatch probe l1-ptb --warm-up 25% --largest 640 --data data --out runs/probe-l1
+  rebatch probe l1-ptb --warm-up 25% --largest 640 --data data --out runs/probe
 
-The cost is told before anything is trained; --dry-run tells it and stops. A probe with --out that
-was stopped goes on with --resume: the branches that are finished are kept."""
+The cost is told before anything is trained; --dry-run tells it and stops. A
+probe with --out that was stopped goes on with --resume: the branches that are
+finished are kept."""
 
 
 def register(commands: Any) -> None:

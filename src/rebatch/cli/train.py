@@ -17,21 +17,25 @@ examples:
   rebatch train digits --schedule CBS-5 --out runs/digits
   rebatch train l1-ptb --schedule CBS-10 --seed 1 --data data --out runs/l1
   rebatch train c1-cifar10 --schedule BL --set epochs=5 --out runs/short
-  rebatch train l1-ptb --schedule CBS-10 --variant equal-noise --out runs/control
+  rebatch train l1-ptb --schedule CBS-5 --variant equal-noise --out runs/other
   rebatch train l1-ptb --schedule CBS-10 --out runs/l1 --resume
   rebatch train l1-ptb --schedule AUTO --out runs/auto
   rebatch train l1-ptb --plan runs/auto/plan.json --seed 1 --out runs/again
 
-AUTO, GNS, PLATEAU and ABSA decide the batch sizes while they train, from what they measure.
-Their run's plan.json says what they decided and why; --plan trains just that again.
+AUTO, GNS, PLATEAU and ABSA decide the batch sizes while they train, from what
+they measure. Their run's plan.json says what they decided and why; --plan
+trains just that again.
 
-Several processes make one run, and share every batch of the schedule, when torchrun starts them:
-  torchrun --nproc-per-node 2 -m rebatch train digits --schedule CBS-5 --out runs/digits
+Several processes make one run, and share every batch of the schedule, when
+torchrun starts them:
+  torchrun --nproc-per-node 2 -m rebatch train digits --schedule BL --out runs/2
 
-A run stops safely on Ctrl-C or SIGTERM: it writes a checkpoint, and --resume goes on from there
-as if it had never stopped. 'rebatch recipes' lists the recipes, with --help the variants.
+A run stops safely on Ctrl-C or SIGTERM: it writes a checkpoint, and --resume
+goes on from there as if it had never stopped. 'rebatch recipes' lists the
+recipes, with --help the variants.
 
-exit codes: 0 finished, 1 failed, 2 wrong input, 130 stopped by Ctrl-C, 143 stopped by SIGTERM"""
+exit codes: 0 finished, 1 failed, 2 wrong input, 130 stopped by Ctrl-C,
+143 stopped by SIGTERM"""
 
 
 def register(commands: Any) -> None:
