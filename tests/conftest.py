@@ -1,6 +1,7 @@
-"""Strategies for what the pure layer is made of: ``st.from_type(Schedule)`` and the like."""
+"""Strategies for what the pure layer is made of, ``st.from_type(Schedule)`` say; a small disk."""
 
 import os
+import subprocess
 from typing import Any
 
 import pytest
@@ -20,6 +21,18 @@ SIZES = st.integers(1, 40)
 WIDTHS = st.integers(1, 6)
 LARGEST = st.none() | st.integers(40, 90)
 FACTORS = st.sampled_from((0.5, 1, 1.3, 2, 2.5, 5))
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of one megabyte."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("needs the right to mount")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
 
 
 def shapes(clock: str) -> st.SearchStrategy[Schedule]:

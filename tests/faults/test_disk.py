@@ -1,8 +1,4 @@
-import os
-import subprocess
 from pathlib import Path
-
-import pytest
 
 from rebatch.errors import RunError
 from rebatch.recipes import case, find, override
@@ -28,18 +24,6 @@ def complaint(out: Path) -> str | None:
     except RunError as error:
         return str(error)
     return None
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A disk of one megabyte."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
-    if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("needs the right to mount")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_a_disk_that_fills_up_at_any_moment_loses_nothing(small_disk, tmp_path):

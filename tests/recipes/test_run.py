@@ -1,6 +1,5 @@
 import os
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -214,18 +213,6 @@ def test_a_seed_must_be_a_whole_number(seed):
 def test_spaces_around_a_setting_make_no_other_run():
     made = case(find("digits"), "BL")
     assert describe(made, 0, ["epochs = 3"]) == describe(made, 0, ["epochs=3"])
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A disk of one megabyte."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
-    if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("needs the right to mount")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_a_full_disk_is_one_line_and_keeps_what_was_written(train, small_disk):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rebatch.cli._numbers import number, whole
+from rebatch.cli.train import add_case_arguments
 from rebatch.errors import InputError
 
 if TYPE_CHECKING:
@@ -68,16 +69,7 @@ def _add_design(parser: argparse.ArgumentParser) -> None:
 
 def _add_place(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("where")
-    group.add_argument("--data", type=Path, metavar="DIR", help="folder of the data sets")
-    group.add_argument("--device", default="auto", metavar="D", help="auto, cpu, cuda, cuda:1")
-    group.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        dest="settings",
-        metavar="FIELD=VALUE",
-        help="change a field of the recipe (again for more)",
-    )
+    add_case_arguments(group)
     group.add_argument("--out", type=Path, metavar="DIR", help="keep the records in this folder")
     group.add_argument("--resume", action="store_true", help="go on with the probe in --out")
 

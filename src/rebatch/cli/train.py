@@ -61,8 +61,8 @@ def register(commands: Any) -> None:
     parser.set_defaults(run=run_train)
 
 
-def add_run_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that every command which trains shares."""
+def add_case_arguments(parser: "argparse.ArgumentParser | argparse._ArgumentGroup") -> None:
+    """Add what every command shares that builds a recipe."""
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the data sets")
     parser.add_argument("--device", default="auto", metavar="D", help="auto, cpu, cuda, cuda:1")
     parser.add_argument(
@@ -73,6 +73,11 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FIELD=VALUE",
         help="change a field of the recipe (again for more)",
     )
+
+
+def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that every command which makes runs shares."""
+    add_case_arguments(parser)
     parser.add_argument(
         "--engine",
         default="auto",
