@@ -48,6 +48,7 @@ def fed(folder, *, resume):
                 seen.setdefault(epoch, []).extend(batch.tolist())
             if not resume and epoch == 1 and piece.updates_done == 50 and piece.last:
                 accelerator.save_state(folder)
+                accelerator.wait_for_everyone()  # or one may load what the other still writes
     return seen
 
 
