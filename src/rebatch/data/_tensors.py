@@ -1,8 +1,9 @@
 """A loader for data that is already in memory or on the GPU: batches are indexed, not collected."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from rebatch._amount import Examples
@@ -14,6 +15,13 @@ from rebatch.data._order import epoch_generator, epoch_order
 from rebatch.errors import InputError, positive_int
 
 Batch = tuple[Tensor, ...]
+Placed = tuple[Piece, slice]
+"""A piece and its places in the order of the epoch."""
+
+STRETCH = 8192
+"""The most samples that are gathered at once, where batches are smaller than that."""
+CACHED, HELD = 2**20, 2**25
+"""The most bytes that they may take on the CPU, whose caches they must fit, and elsewhere."""
 
 
 class TensorLoader(Feed):
@@ -23,6 +31,9 @@ class TensorLoader(Feed):
     ``augment`` changes the first tensor by numbers that are drawn from (seed, epoch) for the
     whole epoch and belong to a place in it, so that ranks, micro-batches and resuming change no
     image.
+
+    Small batches are gathered many at a time and lie side by side in memory: one may be changed in
+    place without changing another, but keeps the others' memory unless it is cloned.
 
     >>> import rebatch, torch
     >>> plan = rebatch.plan(rebatch.constant(2), epochs=1, examples=5)
@@ -66,26 +77,37 @@ class TensorLoader(Feed):
     def pieces(self) -> Iterator[tuple[Piece, Batch]]:
         """Give the batches, each with its update and weight: what `rebatch.data.pieces` does."""
         self._start()
-        order, draws, done = self._order(), self._draws(), self.updates_before
+        order, draws = self._order(), self._draws()
+        for stretch in _stretches(self._placed(), _most(self._tensors)):
+            batches = self._batches(order, draws, [places for _, places in stretch])
+            for (piece, _), batch in zip(stretch, batches, strict=True):
+                self._drawn = piece.updates_done
+                yield piece, batch
+
+    def _placed(self) -> Iterator[Placed]:
+        done = self.updates_before
         for number, update in enumerate(walk(self.plan, self.epoch, done), start=done):
             size = update.stop - update.start
             spans = self.share.spans(size)
             parts = weighted(self.share, update.number, spans, size, number)
             for piece, (start, stop) in zip(parts, spans, strict=True):
-                self._drawn = piece.updates_done
                 # A rank with nothing in the piece takes one sample, which has weight 0.
                 first, last = (start, stop) if piece.samples else (0, 1)
-                places = slice(update.start + first, update.start + last)
-                yield piece, self._batch(order, draws, places)
+                yield piece, slice(update.start + first, update.start + last)
 
-    def _batch(self, order: Tensor | None, draws: Tensor | None, places: slice) -> Batch:
+    def _batches(
+        self, order: Tensor | None, draws: Tensor | None, stretch: list[slice]
+    ) -> Iterator[Batch]:
         if order is None:
-            batch = tuple(tensor[places].clone() for tensor in self._tensors)
+            tensors = [_taken(tensor, stretch) for tensor in self._tensors]
         else:
-            batch = tuple(tensor.index_select(0, order[places]) for tensor in self._tensors)
-        if self._augment is None or draws is None:
-            return batch
-        return self._augment(batch[0], draws[places]), *batch[1:]
+            numbers = _taken(order, stretch)
+            tensors = [tensor.index_select(0, numbers) for tensor in self._tensors]
+        if self._augment is not None and draws is not None:
+            tensors[0] = self._augment(tensors[0], _taken(draws, stretch))
+        sizes = [places.stop - places.start for places in stretch]
+        # Unsafe if the whole were used as well; autograd takes the parts for tensors of their own.
+        return zip(*(tensor.unsafe_split_with_sizes(sizes) for tensor in tensors), strict=True)
 
     def _order(self) -> Tensor | None:
         if not self.shuffle:
@@ -103,6 +125,32 @@ class TensorLoader(Feed):
     def _identity(self) -> dict[str, Any]:
         order = "shuffled" if self.shuffle else "in order"
         return {**super()._identity(), "seed": self.seed, "order": order}
+
+
+def _most(tensors: Batch) -> int:
+    """Return how many samples a stretch of batches may have."""
+    if any(tensor.requires_grad for tensor in tensors):
+        return 0  # batches gathered at once would share a graph: each comes alone
+    room = CACHED if tensors[0].device.type == "cpu" else HELD
+    return min(STRETCH, room // max(sum(tensor[:1].nbytes for tensor in tensors), 1))
+
+
+def _stretches(pieces: Iterable[Placed], most: int) -> Iterator[list[Placed]]:
+    """Yield as many pieces at a time as hold ``most`` samples, but at least one."""
+    stretch: list[Placed] = []
+    samples = 0
+    for piece, places in pieces:
+        samples += (size := places.stop - places.start)
+        if stretch and samples > most:
+            yield stretch
+            stretch, samples = [], size
+        stretch.append((piece, places))
+    if stretch:
+        yield stretch
+
+
+def _taken(tensor: Tensor, stretch: list[slice]) -> Tensor:
+    return torch.cat([tensor[places] for places in stretch])
 
 
 def _check(tensors: Sequence[Tensor], plan: Plan) -> None:
