@@ -32,10 +32,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__init__": {"_plan", *PURE},
     "records": BASIS,
     "data": BASIS,
-    "models": {"errors"},
+    "kernels": set(),
+    "models": {"errors", "kernels"},
     "optim": {"data", *BASIS},
     "engine": {"records", "data", "optim", *BASIS},
-    "recipes": {"records", "data", "optim", "models", "engine", *BASIS},
+    "recipes": {"records", "data", "optim", "kernels", "models", "engine", *BASIS},
     "sweeps": {"records", "recipes", *BASIS},
     "report": {"records", *BASIS},
     "bench": {"records", "data", "optim", "models", "engine", "recipes", *BASIS},
@@ -47,7 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__main__": {"cli"},
     "integrations": {"data", "optim", *BASIS},
 }
-TORCH = {"data", "models", "optim", "engine", "bench", "probe", "integrations"}
+TORCH = {"data", "kernels", "models", "optim", "engine", "bench", "probe", "integrations"}
 
 
 def modules(nodes: Iterable[ast.AST]) -> Iterator[str]:
@@ -112,6 +113,11 @@ def test_the_pure_layers_need_the_standard_library_alone(file):
 @pytest.mark.parametrize("file", [f for f in FILES if own_layer(f) == "models"], ids=named)
 def test_models_need_torch_alone(file):
     assert others(imports(file)) <= {"torch"}
+
+
+@pytest.mark.parametrize("file", [f for f in FILES if own_layer(f) == "kernels"], ids=named)
+def test_kernels_need_torch_and_triton_alone(file):
+    assert others(imports(file)) <= {"torch", "triton"}
 
 
 @pytest.mark.parametrize("file", [f for f in FILES if own_layer(f) == "cli"], ids=named)

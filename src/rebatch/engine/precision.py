@@ -29,11 +29,12 @@ def choose_device(name: str) -> torch.device:
 
 
 def choose_engine(name: str, device: torch.device, ranks: int) -> str:
-    """Return the engine of that name; ``auto`` is eager until graphs are asked for."""
+    """Return the engine of that name; ``auto`` takes graphs where they can be captured."""
     one_of("engine", name, ("auto", *ENGINES))
+    can_capture = device.type == "cuda" and ranks == 1
     if name == "auto":
-        return "eager"
-    if name != "eager" and (device.type != "cuda" or ranks > 1):
+        return "graphs" if can_capture else "eager"
+    if name != "eager" and not can_capture:
         where = f"{ranks} processes" if ranks > 1 else f"the device {device.type}"
         raise InputError(f"engine must be eager except on one GPU, got {name} on {where}")
     return name

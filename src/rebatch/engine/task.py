@@ -143,7 +143,7 @@ def _part(batch: Batch, memory: Memory, dim: int, start: int, length: int) -> tu
     )
     if memory is None:
         return part, None
-    return part, tuple(tensor.narrow(1, start, length) for tensor in memory)
+    return part, tuple(tensor.narrow(1, start, length).contiguous() for tensor in memory)
 
 
 def joined(memories: Sequence[Memory]) -> Memory:

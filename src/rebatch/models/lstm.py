@@ -1,8 +1,11 @@
 """L1 and L2: LSTM language models."""
 
+from functools import partial
+
 from torch import Tensor, nn
 
 from rebatch.errors import positive_int, positive_number
+from rebatch.kernels import MOST_COLUMNS, fused_lstm
 from rebatch.models.dropout import dropout as dropout_layer
 
 State = tuple[Tensor, Tensor]
@@ -20,6 +23,9 @@ class LanguageModel(nn.Module):
     >>> logits.shape
     torch.Size([35, 20, 100])
     """
+
+    fused = False
+    """Whether training uses `fused_lstm`, in bf16, at batch sizes that gain from it."""
 
     def __init__(
         self,
@@ -44,7 +50,9 @@ class LanguageModel(nn.Module):
 
     def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Give the logits of what follows each of ``tokens`` (time, column), and the new state."""
-        output, (hidden, cell) = self.lstm(self.dropout(self.embedding(tokens)), state)
+        fuse = self.fused and self.training and tokens.shape[1] <= MOST_COLUMNS
+        run = partial(fused_lstm, self.lstm) if fuse else self.lstm
+        output, (hidden, cell) = run(self.dropout(self.embedding(tokens)), state)
         logits: Tensor = self.decoder(self.dropout(output))
         # Autocast gives the state in its own precision; the next call wants what it began with.
         return logits, (hidden.to(state[0].dtype), cell.to(state[1].dtype))

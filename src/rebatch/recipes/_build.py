@@ -24,6 +24,7 @@ from rebatch.engine.ranks import ALONE, Ranks
 from rebatch.engine.snapshots import snapshot_epochs, snapshot_updates
 from rebatch.engine.task import Task
 from rebatch.errors import InputError
+from rebatch.kernels import can_fuse
 from rebatch.recipes._case import Case
 from rebatch.recipes._recipe import Recipe
 
@@ -71,6 +72,9 @@ def build(
     model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     precision = _precision(recipe, device)
     set_precision(precision, device)
+    engine = choose_engine(engine, device, ranks.size)
+    if isinstance(model, models.LanguageModel) and (engine, precision) == ("graphs", "bf16"):
+        model.fused = can_fuse(device)
     learner = Learner(
         model,
         _optimizer(recipe, model, device),
@@ -81,7 +85,7 @@ def build(
         micro_batch_size=_micro(recipe, group),
         group=group,
         ranks=ranks,
-        engine=choose_engine(engine, device, ranks.size),
+        engine=engine,
     )
     return Built(learner, plan, snapshots_of(recipe, plan))
 
@@ -242,12 +246,10 @@ def _micro(recipe: Recipe, group: int) -> int | None:
 
 
 def _precision(recipe: Recipe, device: torch.device) -> str:
-    """Choose what is fastest without a cost in quality: the large LSTM gains nothing from bf16."""
+    """Choose what is fastest without a cost in quality."""
     if recipe.precision != "auto":
         return recipe.precision
-    if device.type != "cuda":
-        return "fp32"
-    return "tf32" if recipe.model.startswith("L2") else "bf16"
+    return "bf16" if device.type == "cuda" else "fp32"
 
 
 def _optimizer(recipe: Recipe, model: nn.Module, device: torch.device) -> torch.optim.Optimizer:

@@ -42,7 +42,6 @@ L2_PTB = replace(
     clip=0.5,
     dropout=0.65,
     hidden=1500,
-    precision="tf32",
 )
 C1_CIFAR10 = Recipe(
     name="c1-cifar10",
