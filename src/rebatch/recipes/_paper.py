@@ -67,8 +67,7 @@ C2_CIFAR10 = replace(
     epochs=200,
     baseline_rate=divided(0.1, at=(60, 120, 180), by=5),
     cyclical_rate=divided(0.1, at=(60, 120, 180), by=5),
-    nesterov=True,
-    augment="reflect",
+    initialization="msra",
 )
 C3_CIFAR10 = replace(
     C1_CIFAR10,
@@ -79,7 +78,7 @@ C3_CIFAR10 = replace(
     epochs=160,
     baseline_rate=divided(0.1, at=(80, 120), by=5),
     cyclical_rate=divided(0.05, at=(80, 120), by=5),
-    nesterov=True,
+    initialization="msra",
 )
 C4_CIFAR10 = replace(
     C1_CIFAR10,
