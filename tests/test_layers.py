@@ -35,11 +35,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "kernels": set(),
     "models": {"errors", "kernels"},
     "optim": {"data", *BASIS},
-    "engine": {"records", "data", "optim", *BASIS},
+    "engine": {"records", "data", "optim", "kernels", *BASIS},
     "recipes": {"records", "data", "optim", "kernels", "models", "engine", *BASIS},
     "sweeps": {"records", "recipes", *BASIS},
     "report": {"records", *BASIS},
-    "bench": {"records", "data", "optim", "models", "engine", "recipes", *BASIS},
+    "bench": {"records", "data", "optim", "models", "engine", "recipes", "sweeps", *BASIS},
     "probe": {"records", "data", "engine", "recipes", "report", *BASIS},
     "cli": {
         *("records", "data", "optim", "models", "engine", "recipes", "sweeps", "report", "bench"),

@@ -1,22 +1,11 @@
 """The recurrence in Triton: Triton's interpreter runs it on a CPU, a GPU with pytest -m gpu."""
 
-import json
-import os
-import subprocess
-import sys
-
 import pytest
 import torch
 from torch import nn
 
 from rebatch.kernels import can_fuse, fused_lstm
 from rebatch.models import LanguageModel
-
-INTERPRETED = """
-import json, torch
-from tests.kernels.test_lstm import errors
-print(json.dumps([errors(getattr(torch, kind), "cpu", 5) for kind in ("float32", "float16")]))
-"""
 
 
 def errors(dtype, device, columns, units=24, layers=2):
@@ -38,28 +27,11 @@ def errors(dtype, device, columns, units=24, layers=2):
     return [float((a.double() - b).norm() / b.norm()) for a, b in zip(found, right, strict=True)]
 
 
-def test_output_state_and_gradients_are_those_of_the_lstm_in_double_precision():
-    pytest.importorskip("triton")
-    done = subprocess.run(
-        [sys.executable, "-c", INTERPRETED],
-        env={
-            **os.environ,
-            "TRITON_INTERPRET": "1",
-            "PYTHONPATH": os.pathsep.join([*sys.path, "."]),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    single, half = json.loads(done.stdout)
+def test_output_state_and_gradients_are_those_of_the_lstm_in_double_precision(interpreted):
+    single, half = interpreted('[errors(k, "cpu", 5) for k in (torch.float32, torch.float16)]')
     assert len(single) == 12
     assert max(single) < 1e-6
     assert max(half) < 1e-3
-
-
-def test_a_processor_has_no_use_for_it():
-    assert not can_fuse(torch.device("cpu"))
 
 
 @pytest.mark.parametrize("columns", [10, 20, 80])

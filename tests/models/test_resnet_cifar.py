@@ -32,7 +32,7 @@ def test_shortcut_a_takes_every_second_pixel_and_adds_empty_channels() -> None:
 
 
 def test_convolutions_start_at_fan_out() -> None:
-    weight = dict(CifarResNet().named_parameters())["blocks.6.body.0.weight"]
+    weight = dict(CifarResNet().named_parameters())["blocks.6.conv1.weight"]
     assert weight.shape == (64, 32, 3, 3)
     assert weight.std().item() == pytest.approx(0.0589, rel=0.02)  # sqrt(2 / (9 * 64))
 

@@ -1,13 +1,14 @@
 """Our side of a measurement: the loop of `rebatch train`, records and all."""
 
 import math
+import time
 from pathlib import Path
 from typing import Any, NoReturn
 
 import torch
 
 from rebatch.bench.backends import Backends
-from rebatch.bench.clock import EpochClock
+from rebatch.bench.clock import EpochClock, now
 from rebatch.engine.job import Job
 from rebatch.engine.learner import Learner
 from rebatch.engine.loop import train
@@ -75,6 +76,25 @@ class Ours:
             self._train()
         except _Enough:
             return times[1] - times[0]
+
+    def speed(self, seconds: float) -> float:
+        """Return the updates a second over so many seconds, evaluation and all."""
+        self._backends.set()
+        began, made = 0.0, 0
+
+        def watch(progress: Progress, rate: float) -> None:
+            nonlocal began, made
+            made = progress.update - self._warm
+            if made == 0:
+                began = now(self._device)
+            elif made > 0 and time.perf_counter() - began > seconds:
+                raise _Enough
+
+        self.job.watch = watch
+        try:
+            self._train()
+        except _Enough:
+            return made / (now(self._device) - began)
 
     def _train(self) -> NoReturn:
         train(self.job)

@@ -1,4 +1,4 @@
-"""``rebatch bench switching`` and ``overhead``: what changing sizes costs, and the loop itself."""
+"""``rebatch bench switching``, ``overhead`` and ``packing``: all but the update itself."""
 
 import argparse
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rebatch.cli._bench_speed import add_common, name_of, set_threads
-from rebatch.cli._numbers import whole
+from rebatch.cli._numbers import number, whole
 
 if TYPE_CHECKING:
     from torch import device as Device
@@ -40,6 +40,16 @@ examples:
 The updates are made seven times: to warm up, in five rounds of which the best
 counts, and under a profiler. On a CPU 200 of them take some minutes.
 """
+_PACKING = """\
+Train L1 (on a CPU a small L1) in one process, then in several at once, as a
+sweep does: on a GPU under CUDA's multi-process service. Say how many updates a
+second they make together.
+"""
+_PACKING_EXAMPLES = """\
+examples:
+  rebatch bench packing --jobs 4,8 --out results/bench
+  rebatch bench packing --model C3 --size 128 --jobs 2,4
+"""
 
 
 def add_parts(benches: "Commands") -> None:
@@ -61,7 +71,17 @@ def add_parts(benches: "Commands") -> None:
     overhead.add_argument("--size", metavar="B", default="10", help="batch size (default: 10)")
     overhead.add_argument("--updates", metavar="N", default="200", help="(default: 200)")
     overhead.set_defaults(run=run_overhead)
-    for parser in (switching, overhead):
+    packing = benches.add_parser(
+        "packing",
+        help="what several runs at once gain over one at a time",
+        description=_PACKING,
+        epilog=_PACKING_EXAMPLES,
+    )
+    packing.add_argument("--size", metavar="B", default="20", help="batch size (default: 20)")
+    packing.add_argument("--jobs", metavar="N,M", default="2,4,8", help="(default: 2,4,8)")
+    packing.add_argument("--seconds", metavar="S", default="5", help="of a level (default: 5)")
+    packing.set_defaults(run=run_packing)
+    for parser in (switching, overhead, packing):
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.add_argument("--model", metavar="MODEL", help="another model, such as C3")
         parser.add_argument("--device", metavar="D", default="auto", help="auto, cpu or cuda")
@@ -131,6 +151,39 @@ def show_overhead(record: dict[str, Any]) -> None:
     _print((f"{record['model']} at {record['batch_size']}", "an update", "share"), rows)
     print(f"all but the update and waiting for it: {100 * record['share']:.2f} %")
     print(f"asked is less than {100 * ALLOWED:g} % beside L1 at 10 on a GPU")
+
+
+def run_packing(arguments: argparse.Namespace) -> None:
+    """Measure, print a row for each level, and write the record."""
+    from rebatch.bench.cells import Cell
+    from rebatch.bench.packing import measure_packing
+
+    device = _device(arguments)
+    jobs = [whole("jobs", part) or 1 for part in arguments.jobs.split(",")]
+    cell = Cell(_model(arguments, device), whole("size", arguments.size) or 20)
+    seconds = number("seconds", arguments.seconds) or 5.0
+    levels, served = measure_packing(
+        device, cell=cell, jobs=jobs, seconds=seconds, **_options(arguments)
+    )
+    values = {"model": cell.model, "batch_size": cell.batch_size, "seconds": seconds}
+    found = {**values, "service": served, "levels": [asdict(level) for level in levels]}
+    record = _record(arguments, "packing", device, found)
+    show_packing(record)
+    _write(arguments, record)
+
+
+def show_packing(record: dict[str, Any]) -> None:
+    """Print a row for each number of runs at once."""
+    from rebatch.bench.packing import ASKED
+
+    together = [sum(level["each"]) for level in record["levels"]]
+    rows = [
+        (f"{level['jobs']}", f"{speed:,.1f}", f"{speed / together[0]:.2f}x")
+        for level, speed in zip(record["levels"], together, strict=True)
+    ]
+    _print(("runs at once", "updates a second together", "against one"), rows)
+    served = "under CUDA's multi-process service" if record["service"] else "without a service"
+    print(f"{record['model']} at {record['batch_size']}, {served}; asked on a GPU is {ASKED:g}x")
 
 
 def _model(arguments: argparse.Namespace, device: "Device") -> str:

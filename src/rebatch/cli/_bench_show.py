@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rebatch.cli._bench_parts import show_overhead, show_switching
+from rebatch.cli._bench_parts import show_overhead, show_packing, show_switching
 from rebatch.cli._bench_speed import check_plot, plot_speed, show_speed
 from rebatch.errors import InputError
 
@@ -17,6 +17,7 @@ SHOWN: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {
     "cpu": ("cells", show_speed),
     "switching": ("steps", show_switching),
     "overhead": ("parts", show_overhead),
+    "packing": ("levels", show_packing),
 }
 """Where a record of each kind has its figures, and what prints them."""
 _EXAMPLES = """\
@@ -32,7 +33,7 @@ def add_show(benches: "Commands") -> None:
     show = benches.add_parser(
         "show",
         help="the tables and the picture of a record again",
-        description="Print a record of rebatch bench gpu, cpu, switching or overhead again.",
+        description="Print a record of rebatch bench again; feeding has none.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

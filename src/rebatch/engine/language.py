@@ -85,8 +85,12 @@ class LanguageTask:
     def loss(self, model: nn.Module, batch: Batch, memory: Memory) -> Loss:
         """Return the mean cross-entropy of the next tokens, and the state behind them."""
         logits, state = model(*batch.inputs, memory)
-        mean = functional.cross_entropy(wide(logits.flatten(0, 1)), batch.targets.flatten())
-        return Loss(mean, None, state)
+        rows, targets = logits.flatten(0, 1), batch.targets.flatten()
+        if model.training and getattr(model, "fused", False):
+            from rebatch.kernels.cross_entropy import mean_cross_entropy
+
+            return Loss(mean_cross_entropy(rows, targets), None, state)
+        return Loss(functional.cross_entropy(wide(rows), targets), None, state)
 
     @torch.no_grad()
     def evaluate(

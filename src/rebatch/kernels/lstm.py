@@ -1,8 +1,5 @@
 """An ``nn.LSTM`` by `rebatch.kernels.recurrence`: the same function, sooner done on a GPU."""
 
-from functools import cache
-from importlib.util import find_spec
-
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout, linear, pad
@@ -10,23 +7,6 @@ from torch.nn.functional import dropout, linear, pad
 State = tuple[Tensor, Tensor]
 MOST_COLUMNS = 128
 """Columns up to which this is worth it: beyond, cuDNN's matrix products are large enough."""
-
-
-@cache
-def can_fuse(device: torch.device) -> bool:
-    """Tell whether the kernels can be used: on a GPU with bf16, where Triton can compile them."""
-    if device.type != "cuda" or torch.cuda.get_device_capability(device) < (8, 0):
-        return False
-    if find_spec("triton") is None:
-        return False
-    try:
-        with torch.random.fork_rng(devices=[]):  # a new layer draws its weights
-            small = nn.LSTM(8, 8).to(device)
-        inputs, start = torch.ones(2, 1, 8, device=device), torch.zeros(1, 1, 8, device=device)
-        fused_lstm(small, inputs, (start, start))[0].sum().backward()  # type: ignore[no-untyped-call]
-    except Exception:  # whatever a missing compiler or an odd driver leads to
-        return False
-    return True
 
 
 def fused_lstm(

@@ -4,6 +4,7 @@ from rebatch.models.alexnet import alexnet_like
 from rebatch.models.batch_norm import GroupedBatchNorm2d, has_batch_norm, set_norm_batch_size
 from rebatch.models.digits import DigitNet
 from rebatch.models.esim import ESIM
+from rebatch.models.fusing import fuse
 from rebatch.models.lstm import LanguageModel
 from rebatch.models.mlp3 import MLP3
 from rebatch.models.resnet50 import ResNet50
@@ -20,6 +21,7 @@ __all__ = [
     "ResNet50",
     "WideResNet",
     "alexnet_like",
+    "fuse",
     "has_batch_norm",
     "set_norm_batch_size",
 ]

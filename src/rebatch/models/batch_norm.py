@@ -1,6 +1,7 @@
 """Batch norm whose statistics do not follow the batch size."""
 
 from torch import Tensor, cat, nn, split
+from torch.nn.functional import relu as rectified
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from rebatch.errors import positive_int
@@ -19,17 +20,43 @@ class GroupedBatchNorm2d(nn.BatchNorm2d):
     [-1.0, 1.0, -1.0, 1.0]
     """
 
+    fused = False
+    """Whether training uses kernels of our own: two each way, however many groups there are."""
+
     def __init__(self, num_features: int, norm_batch_size: int | None = None) -> None:
         super().__init__(positive_int("num_features", num_features))
         self.norm_batch_size = _group(norm_batch_size)
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Normalise ``input`` (sample, channel, row, column)."""
+    def forward(self, input: Tensor, add: Tensor | None = None, *, relu: bool = False) -> Tensor:
+        """Normalise ``input`` (sample, channel, row, column), add to it, and rectify if asked."""
+        if self.fused and self.training:
+            return self._fused(input, add, relu)
+        found = self._in_groups(input)
+        found = found if add is None else found + add
+        return rectified(found) if relu else found
+
+    def _in_groups(self, input: Tensor) -> Tensor:
         size = self.norm_batch_size
         if not self.training or size is None or len(input) <= size:
             return super().forward(input)
         normalise = super().forward  # a comprehension has no zero-argument super()
         return cat([normalise(group) for group in split(input, size)])
+
+    def _fused(self, input: Tensor, add: Tensor | None, relu: bool) -> Tensor:
+        from rebatch.kernels.normalize import Statistics, normalize
+
+        assert self.running_mean is not None
+        assert self.running_var is not None
+        assert self.num_batches_tracked is not None
+        moving = Statistics(
+            self.running_mean,
+            self.running_var,
+            self.num_batches_tracked,
+            self.momentum or 0.0,
+            self.eps,
+        )
+        size = self.norm_batch_size or len(input)
+        return normalize(input, self.weight, self.bias, moving, group=size, add=add, relu=relu)
 
     def extra_repr(self) -> str:
         """Name the group where ``print(model)`` shows the layer."""

@@ -25,7 +25,8 @@ class LanguageModel(nn.Module):
     """
 
     fused = False
-    """Whether training uses `fused_lstm`, in bf16, at batch sizes that gain from it."""
+    """Whether training uses kernels of our own: for the loss, and in bf16 for the recurrence at
+    batch sizes that gain from it."""
 
     def __init__(
         self,

@@ -1,7 +1,6 @@
 """I1: ResNet-50 for ImageNet."""
 
 from torch import Tensor, nn
-from torch.nn.functional import relu
 
 from rebatch.errors import positive_int
 from rebatch.models.batch_norm import GroupedBatchNorm2d
@@ -33,7 +32,7 @@ class ResNet50(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Give the logits of ``images`` (sample, channel, row, column)."""
-        features: Tensor = self.maxpool(relu(self.bn1(self.conv1(images))))
+        features: Tensor = self.maxpool(self.bn1(self.conv1(images), relu=True))
         for layer in (self.layer1, self.layer2, self.layer3, self.layer4):
             features = layer(features)
         logits: Tensor = self.fc(features.mean((2, 3)))
@@ -58,9 +57,11 @@ class _Bottleneck(nn.Module):
             )
 
     def forward(self, images: Tensor) -> Tensor:
-        hidden = relu(self.bn1(self.conv1(images)))
-        hidden = relu(self.bn2(self.conv2(hidden)))
-        return relu(self.bn3(self.conv3(hidden)) + self.downsample(images))
+        hidden = self.bn1(self.conv1(images), relu=True)
+        hidden = self.bn2(self.conv2(hidden), relu=True)
+        shortcut = self.downsample(images)
+        output: Tensor = self.bn3(self.conv3(hidden), add=shortcut, relu=True)
+        return output
 
 
 def _layer(

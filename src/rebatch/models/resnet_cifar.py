@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from torch import Tensor, nn
-from torch.nn.functional import pad, relu
+from torch.nn.functional import pad
 
 from rebatch.errors import InputError, one_of, positive_int
 from rebatch.models.batch_norm import GroupedBatchNorm2d
@@ -32,7 +32,7 @@ class CifarResNet(nn.Module):
         if depth < 8 or depth % 6 != 2:
             raise InputError(f"depth must be 6 n + 2 with n of at least 1, got {depth}")
         one_of("shortcut", shortcut, ("A", "B"))
-        self.stem = nn.Sequential(*_conv(3, 16, 3, 1, norm_batch_size), nn.ReLU())
+        self.stem, self.norm = _conv(3, 16, 3, 1, norm_batch_size)
         widths = [width for width in (16, 32, 64) for _ in range((depth - 2) // 6)]
         self.blocks = nn.Sequential(
             *(
@@ -47,7 +47,7 @@ class CifarResNet(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Give the logits of ``images`` (sample, channel, row, column)."""
-        features: Tensor = self.blocks(self.stem(images))
+        features: Tensor = self.blocks(self.norm(self.stem(images), relu=True))
         logits: Tensor = self.classify(features.mean((2, 3)))
         return logits
 
@@ -58,11 +58,8 @@ class _Block(nn.Module):
     ) -> None:
         super().__init__()
         stride = outputs // inputs
-        self.body = nn.Sequential(
-            *_conv(inputs, outputs, 3, stride, norm_batch_size),
-            nn.ReLU(),
-            *_conv(outputs, outputs, 3, 1, norm_batch_size),
-        )
+        self.conv1, self.norm1 = _conv(inputs, outputs, 3, stride, norm_batch_size)
+        self.conv2, self.norm2 = _conv(outputs, outputs, 3, 1, norm_batch_size)
         self.shortcut: nn.Module = nn.Identity()
         if stride == 2:
             self.shortcut = (
@@ -72,7 +69,9 @@ class _Block(nn.Module):
             )
 
     def forward(self, images: Tensor) -> Tensor:
-        return relu(self.body(images) + self.shortcut(images))
+        hidden = self.norm1(self.conv1(images), relu=True)
+        output: Tensor = self.norm2(self.conv2(hidden), add=self.shortcut(images), relu=True)
+        return output
 
 
 class _Subsample(nn.Module):

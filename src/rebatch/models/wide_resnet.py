@@ -3,7 +3,6 @@
 from itertools import pairwise
 
 from torch import Tensor, nn
-from torch.nn.functional import relu
 
 from rebatch.errors import InputError, positive_int
 from rebatch.models.batch_norm import GroupedBatchNorm2d
@@ -49,7 +48,7 @@ class WideResNet(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Give the logits of ``images`` (sample, channel, row, column)."""
-        features = relu(self.norm(self.blocks(self.stem(images))))
+        features = self.norm(self.blocks(self.stem(images)), relu=True)
         logits: Tensor = self.classify(features.mean((2, 3)))
         return logits
 
@@ -80,8 +79,8 @@ class _Block(nn.Module):
         )
 
     def forward(self, images: Tensor) -> Tensor:
-        active = relu(self.norm1(images))
+        active = self.norm1(images, relu=True)
         # A shortcut that changes the width reads the activated input, an identity the raw one.
         shortcut: Tensor = images if self.shortcut is None else self.shortcut(active)
-        change: Tensor = self.conv2(self.dropout(relu(self.norm2(self.conv1(active)))))
+        change: Tensor = self.conv2(self.dropout(self.norm2(self.conv1(active), relu=True)))
         return shortcut + change

@@ -73,8 +73,8 @@ def build(
     precision = _precision(recipe, device)
     set_precision(precision, device)
     engine = choose_engine(engine, device, ranks.size)
-    if isinstance(model, models.LanguageModel) and (engine, precision) == ("graphs", "bf16"):
-        model.fused = can_fuse(device)
+    if (engine, precision) == ("graphs", "bf16") and can_fuse(device):
+        models.fuse(model)
     learner = Learner(
         model,
         _optimizer(recipe, model, device),

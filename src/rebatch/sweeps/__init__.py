@@ -3,6 +3,7 @@
 from rebatch.sweeps._identity import Identity as Identity
 from rebatch.sweeps._identity import identities as identities
 from rebatch.sweeps._loop import Stopped as Stopped
+from rebatch.sweeps._mps import mps as mps
 from rebatch.sweeps._process import Options as Options
 from rebatch.sweeps._ray import Needs as Needs
 from rebatch.sweeps._ray import sweep_on_ray as sweep_on_ray

@@ -1,0 +1,83 @@
+"""Batch norm in Triton: Triton's interpreter runs it on a CPU, a GPU with pytest -m gpu."""
+
+import pytest
+import torch
+
+from rebatch.models import CifarResNet, GroupedBatchNorm2d, WideResNet, fuse
+
+CASES = (
+    # samples, channels, group, add, relu: the last group may be smaller, or the only one
+    (7, 16, 3, False, False),
+    (8, 32, 8, True, True),
+    (9, 64, 4, True, True),
+    (5, 48, 100, False, True),
+    (6, 3, 2, True, False),
+)
+
+
+def errors(dtype, device, samples, channels, group, add, relu, side=6):
+    """Return the errors against `GroupedBatchNorm2d` in double precision.
+
+    They are those of output, both gradients of inputs, of both parameters, and of the statistics.
+    """
+    torch.manual_seed(0)
+    exact = GroupedBatchNorm2d(channels, group)
+    torch.nn.init.uniform_(exact.weight, 0.5, 1.5)
+    torch.nn.init.uniform_(exact.bias, -1, 1)
+    ours = GroupedBatchNorm2d(channels, group)
+    ours.load_state_dict(exact.state_dict())
+    ours.to(device).fused = True
+    exact.to(device).double()
+    shape = (samples, channels, side, side)
+    far = 5 * torch.randn(1, channels, 1, 1)  # a mean above the deviation, where sums may cancel
+    images = (far + torch.randn(shape)).to(device, dtype)
+    added, wanted = (torch.randn(shape).to(device, dtype) for _ in range(2))
+    found = []
+    for norm, kind in ((ours, dtype), (exact, torch.float64)):
+        inputs = [part.detach().to(kind).requires_grad_() for part in (images, added)]
+        output = norm(inputs[0], inputs[1] if add else None, relu=relu)
+        output.backward(wanted.to(kind))
+        gradients = [part.grad for part in (*inputs[: 1 + add], norm.weight, norm.bias)]
+        found.append([output.detach(), *gradients, norm.running_mean, norm.running_var])
+    assert ours.num_batches_tracked == exact.num_batches_tracked
+    return [float((a.double() - b).norm() / b.norm()) for a, b in zip(*found, strict=True)]
+
+
+@pytest.mark.parametrize(("kind", "most"), [("float32", 1e-5), ("float16", 1e-3)])
+def test_all_is_as_in_double_precision_whatever_the_groups(interpreted, kind, most):
+    found = interpreted(f'[errors(torch.{kind}, "cpu", *case) for case in CASES]')
+    assert [len(each) for each in found] == [6, 7, 7, 6, 7]
+    assert max(map(max, found)) < most
+
+
+GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+
+@pytest.mark.gpu
+@GPU
+@pytest.mark.parametrize("case", [*CASES, (300, 64, 128, True, True), (256, 256, 128, False, True)])
+def test_a_gpu_errs_by_the_rounding_of_bf16(case):
+    assert max(errors(torch.bfloat16, "cuda", *case, side=16)) < 1e-2
+
+
+@pytest.mark.gpu
+@GPU
+@pytest.mark.parametrize("network", [CifarResNet, WideResNet])
+def test_a_fused_network_learns_as_the_plain_one_to_the_rounding_of_bf16(network):
+    torch.manual_seed(0)
+    model = network(10, norm_batch_size=32).cuda().to(memory_format=torch.channels_last)
+    state = {name: value.clone() for name, value in model.state_dict().items()}
+    images, labels = torch.randn(80, 3, 32, 32, device="cuda"), torch.arange(80, device="cuda") % 10
+    found = []
+    for fused in (False, True):
+        model.load_state_dict(state)
+        model.zero_grad()
+        if fused:
+            fuse(model)
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            logits = model(images)
+        torch.nn.functional.cross_entropy(logits.float(), labels).backward()
+        moved = torch.cat([buffer.flatten().double() for buffer in model.buffers()])
+        found.append((torch.cat([w.grad.flatten() for w in model.parameters()]), moved))
+    for plain, ours in zip(*found, strict=True):
+        assert (plain - ours).norm() < 5e-2 * plain.norm()
