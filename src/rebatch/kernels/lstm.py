@@ -1,12 +1,55 @@
 """An ``nn.LSTM`` by `rebatch.kernels.recurrence`: the same function, sooner done on a GPU."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout, linear, pad
+from torch.autograd.function import once_differentiable
+from torch.nn.functional import dropout, pad
 
 State = tuple[Tensor, Tensor]
 MOST_COLUMNS = 128
 """Columns up to which this is worth it: beyond, cuDNN's matrix products are large enough."""
+
+
+class _Layer(torch.autograd.Function):
+    """One layer: its output and last cell, all of them padded."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, inputs: Tensor, into: Tensor, back: Tensor, bias: Tensor, h: Tensor, c: Tensor
+    ) -> Any:
+        from rebatch.kernels.packing import packed, packed_and_turned
+        from rebatch.kernels.recurrence import go_forward
+
+        steps, rows, width = inputs.shape
+        size, kind = h.shape[1], inputs.dtype
+        weight = packed(into, kind, width=width, parts=4, height=size)
+        own, turned = packed_and_turned(back, kind, width=size, parts=4, height=size)
+        offset = packed(bias.view(4, -1), kind, width=size).flatten()
+        gates = torch.addmm(offset, inputs.view(-1, width), weight.t())
+        hidden, cell, gates = go_forward(gates.view(steps, rows, -1), own, h, c)
+        ctx.save_for_backward(inputs, weight, turned, hidden, cell, gates)
+        ctx.shapes = into.shape, back.shape
+        ctx.mark_non_differentiable(last := cell[-1])
+        return hidden[1:], last
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, outputs: Tensor, _: Any) -> Any:
+        from rebatch.kernels.packing import unpacked
+        from rebatch.kernels.recurrence import go_back
+
+        inputs, weight, turned, hidden, cell, gates = ctx.saved_tensors
+        changes = go_back(outputs.contiguous(), turned, cell, gates)
+        flat = changes.view(-1, changes.shape[2])
+        into, back = (
+            unpacked(flat.t() @ known.reshape(len(flat), -1), rows, width, parts=4)
+            for known, (rows, width) in zip((inputs, hidden[:-1]), ctx.shapes, strict=True)
+        )
+        units = ctx.shapes[1][1]
+        bias = unpacked(flat.sum(0).view(4, -1), 4, units).flatten()
+        return (flat @ weight).view(inputs.shape), into, back, bias, None, None
 
 
 def fused_lstm(
@@ -14,32 +57,25 @@ def fused_lstm(
 ) -> tuple[Tensor, State]:
     """Return what ``lstm(inputs, state)`` does, with matrix products in ``dtype``.
 
-    No gradient is taken of the state.
+    The output is as wide as whole tiles are, with zeros where it is wider than the layer.  No
+    gradient is taken of the state.
     """
-    from rebatch.kernels.recurrence import TILE, block_of, recur
+    from rebatch.kernels.recurrence import ROWS, TILE
 
     columns, units = inputs.shape[1], lstm.hidden_size
-    rows, size = _padded(columns, block_of(columns)), _padded(units, TILE)
+    rows, size = _padded(columns, ROWS), _padded(units, TILE)
     found = _filled(inputs.to(dtype), rows, _padded(inputs.shape[2], TILE))
     hidden, cells = [], []
     for layer in range(lstm.num_layers):
         if layer:
             found = dropout(found, lstm.dropout, lstm.training)
         into, back, of_input, of_state = lstm.all_weights[layer]
-        bias = pad((of_input + of_state).view(4, units), (0, size - units)).flatten()
-        gates = linear(found, _by_gate(into, size, found.shape[2], dtype), bias.to(dtype))
         h, c = (_filled(part[layer].detach(), rows, size) for part in state)
-        found, cell = recur(gates, _by_gate(back, size, size, dtype), h, c)
+        bias = of_input + of_state
+        found, cell = _Layer.apply(found, into, back, bias, h, c)  # type: ignore[no-untyped-call]
         hidden.append(found[-1, :columns, :units])
         cells.append(cell[:columns, :units])
-    return found[:, :columns, :units], (torch.stack(hidden), torch.stack(cells))
-
-
-def _by_gate(weight: Tensor, size: int, width: int, dtype: torch.dtype) -> Tensor:
-    """Return the weight of four gates with each gate padded by itself."""
-    units, own = len(weight) // 4, weight.shape[1]
-    gates = weight.to(dtype).view(4, units, own)
-    return pad(gates, (0, width - own, 0, size - units)).view(4 * size, width)
+    return found[:, :columns], (torch.stack(hidden), torch.stack(cells))
 
 
 def _filled(values: Tensor, rows: int, width: int) -> Tensor:

@@ -5,26 +5,35 @@ fills the GPU, then a kernel for the gates.  Here product and gates are one kern
 recurrent weights from the GPU's cache once.  Everything is padded with zeros to whole tiles, and
 stays zero there.  Calling so many kernels takes the processor longer than cuDNN's one call, so this
 is worth it where updates are captured as CUDA graphs.
+
+Going forward the weights are the left operand, the four gates of 16 units below each other: the 64
+rows of the widest matrix product that the tensor cores take.  Going back 16 units are too few for
+it, so each gate has a product of its own, on its own quarter of the processor, and the sum is taken
+behind them.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 # Triton reads the kernels' own annotations, and has none for its decorator.
 
+from functools import cache
 from typing import Any
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 UNITS = 16
-"""Units of a layer that one program computes: the narrowest matrix product."""
-TILE = 64
-"""Sizes are padded to multiples of this."""
-FORWARD = {"BK": TILE, "num_stages": 6, "num_warps": 4}
-BACKWARD = {"BK": 4 * TILE, "num_stages": 4, "num_warps": 4}
-"""How many of the summands a program takes at a time, and how many such parts are on their way."""
+"""Units of a layer that one program computes."""
+TILE = 128
+"""Sizes are padded to multiples of this, which is how many summands a program takes at a time."""
+ROWS = 16
+"""The fewest columns of text that one program takes."""
+STAGES = {"forward": 6, "backward": 4}
+"""How many tiles are on their way at a time."""
+EARLY = (9, 0)
+"""From this capability on a kernel is launched while the one before it is still at work."""
 
 
 @triton.jit
@@ -38,32 +47,36 @@ def _tanh(x):
 
 
 @triton.jit(do_not_specialize=["step"])
-def _forward(
-    inputs, weight, hidden, cell, gates, step, rows,
-    P: tl.constexpr, BM: tl.constexpr, BJ: tl.constexpr, BK: tl.constexpr,
+def _step(
+    inputs, weight, hidden, cell, gates, step, rows, EARLY: tl.constexpr,
+    P: tl.constexpr, M: tl.constexpr, J: tl.constexpr, K: tl.constexpr,
 ):  # fmt: skip
     """Make step ``step``: h and c behind it, and the gates as they were opened."""
-    unit = tl.program_id(0) * BJ + tl.arange(0, BJ)
-    row = tl.program_id(1) * BM + tl.arange(0, BM)
-    own = row[:, None] * P + unit[None, :]
-    gate = (step * rows * 4 + row[:, None] * 4) * P + unit[None, :]
+    if EARLY:
+        gdc_launch_dependents()
+        gdc_wait()
+    unit = tl.program_id(0) * J + tl.arange(0, J)
+    row = tl.program_id(1) * M + tl.arange(0, M)
     before = step * rows * P
-    i = tl.load(inputs + gate).to(tl.float32)
-    f = tl.load(inputs + gate + P).to(tl.float32)
-    g = tl.load(inputs + gate + 2 * P).to(tl.float32)
-    o = tl.load(inputs + gate + 3 * P).to(tl.float32)
+    k = tl.arange(0, K)
+    four = tl.arange(0, 4 * J)
+    four = (four // J) * P + tl.program_id(0) * J + four % J
+    w = weight + four[:, None] * P + k[None, :]
+    h = hidden + before + row[None, :] * P + k[:, None]
+    found = tl.zeros((4 * J, M), tl.float32)
+    for start in range(0, P, K):
+        found = tl.dot(tl.load(w + start), tl.load(h + start), found)
+    added = inputs + (step * rows + row[None, :]) * 4 * P + four[:, None]
+    found += tl.load(added).to(tl.float32)
+    # Gates i, f, g, o come as pairs (i, f) and (g, o); taken apart by the second of a pair first.
+    pairs = tl.permute(tl.reshape(found, (2, 2, J, M)), (2, 3, 0, 1))
+    input_and_cell, forget_and_output = tl.split(pairs)
+    i, g = tl.split(input_and_cell)
+    f, o = tl.split(forget_and_output)
+
+    own = row[None, :] * P + unit[:, None]
+    gate = (step * rows * 4 + row[None, :] * 4) * P + unit[:, None]
     c = tl.load(cell + before + own)
-
-    k = tl.arange(0, BK)
-    h = hidden + before + row[:, None] * P + k[None, :]
-    w = weight + unit[None, :] * P + k[:, None]
-    for start in range(0, P, BK):
-        a = tl.load(h + start)
-        i = tl.dot(a, tl.load(w + start), i)
-        f = tl.dot(a, tl.load(w + start + P * P), f)
-        g = tl.dot(a, tl.load(w + start + 2 * P * P), g)
-        o = tl.dot(a, tl.load(w + start + 3 * P * P), o)
-
     i, f, g, o = _sigmoid(i), _sigmoid(f), _tanh(g), _sigmoid(o)
     c = f * c + i * g
     tl.store(gates + gate, i)
@@ -75,16 +88,17 @@ def _forward(
 
 
 @triton.jit(do_not_specialize=["step"])
-def _backward(
-    outputs, weight, cell, gates, changes, carried, step, rows, BEHIND: tl.constexpr,
-    P: tl.constexpr, BM: tl.constexpr, BJ: tl.constexpr, BK: tl.constexpr,
+def _step_back(
+    outputs, turned, cell, gates, changes, carried, step, rows,
+    EARLY: tl.constexpr, LAST: tl.constexpr,
+    P: tl.constexpr, M: tl.constexpr, J: tl.constexpr, K: tl.constexpr,
 ):  # fmt: skip
-    """Go back over step ``step``: the gradient of its gates' inputs, and of the cell before it.
-
-    ``BEHIND`` is the width of the gates of the step behind it, 0 where there is none.
-    """
-    unit = tl.program_id(0) * BJ + tl.arange(0, BJ)
-    row = tl.program_id(1) * BM + tl.arange(0, BM)
+    """Go back over step ``step``: the gradient of its gates' inputs, and of the cell before it."""
+    if EARLY:
+        gdc_launch_dependents()
+        gdc_wait()
+    unit = tl.program_id(0) * J + tl.arange(0, J)
+    row = tl.program_id(1) * M + tl.arange(0, M)
     own = row[:, None] * P + unit[None, :]
     gate = (step * rows * 4 + row[:, None] * 4) * P + unit[None, :]
     here = step * rows * P + own
@@ -96,12 +110,14 @@ def _backward(
     c_before = tl.load(cell + here)
     c = _tanh(tl.load(cell + here + rows * P))
     dc = tl.load(carried + own)
-
-    k = tl.arange(0, BK)
-    behind = changes + ((step + 1) * rows + row[:, None]) * 4 * P + k[None, :]
-    w = weight + k[:, None] * P + unit[None, :]
-    for start in range(0, BEHIND, BK):
-        dh = tl.dot(tl.load(behind + start), tl.load(w + start * P), dh)
+    if not LAST:
+        k = tl.arange(0, 4)[:, None, None] * P + tl.arange(0, K)[None, None, :]
+        behind = changes + ((step + 1) * rows + row[None, :, None]) * 4 * P + k
+        w = turned + unit[None, None, :] * 4 * P + tl.permute(k, (0, 2, 1))
+        each = tl.zeros((4, M, J), tl.float32)
+        for start in range(0, P, K):
+            each = tl.dot(tl.load(behind + start), tl.load(w + start), each)
+        dh += tl.sum(each, axis=0)
 
     dc += dh * o * (1 - c * c)
     kind = changes.dtype.element_ty
@@ -112,65 +128,53 @@ def _backward(
     tl.store(carried + own, dc * f)
 
 
-class _Recurrence(torch.autograd.Function):
-    """All steps of a layer, given what its inputs add to the gates."""
-
-    @staticmethod
-    def forward(ctx: Any, inputs: Tensor, weight: Tensor, h: Tensor, c: Tensor) -> Any:
-        steps, rows, width = inputs.shape
-        size = width // 4
-        hidden = inputs.new_empty(steps + 1, rows, size)
-        cell = inputs.new_empty(steps + 1, rows, size, dtype=torch.float32)
-        gates = torch.empty_like(inputs, dtype=torch.float32)
-        hidden[0], cell[0] = h, c
-        grid, tile = _launch(rows, size)
-        for step in range(steps):
-            _forward[grid](
-                inputs, weight, hidden, cell, gates, step, rows,
-                P=size, **tile, **FORWARD,
-            )  # fmt: skip
-        ctx.save_for_backward(weight, hidden, cell, gates)
-        ctx.mark_non_differentiable(last := cell[-1])
-        return hidden[1:], last
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, outputs: Tensor, _: Any) -> Any:
-        weight, hidden, cell, gates = ctx.saved_tensors
-        steps, rows, width = gates.shape
-        size = width // 4
-        outputs = outputs.contiguous()
-        changes = torch.empty_like(gates, dtype=weight.dtype)
-        carried = cell.new_zeros(rows, size)
-        grid, tile = _launch(rows, size)
-        for step in reversed(range(steps)):
-            _backward[grid](
-                outputs, weight, cell, gates, changes, carried, step, rows,
-                BEHIND=width if step + 1 < steps else 0,
-                P=size, **tile, **BACKWARD,
-            )  # fmt: skip
-        flat = changes.view(-1, width)
-        return changes, flat.t() @ hidden[:-1].reshape(-1, size), None, None
-
-
-def _launch(rows: int, size: int) -> tuple[tuple[int, int], dict[str, int]]:
-    block = block_of(rows)
-    return (size // UNITS, rows // block), {"BM": block, "BJ": UNITS}
-
-
-def block_of(rows: int) -> int:
-    """Return how many rows one program computes."""
-    return 16 if rows <= 16 else 32
-
-
-def recur(inputs: Tensor, weight: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the outputs of all steps and the last cell, all of them padded.
+def go_forward(
+    inputs: Tensor, weight: Tensor, h: Tensor, c: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return h and c before every step and behind the last, and the gates of every step.
 
     Args:
-        inputs: what each step adds to the gates, ``[steps, rows, 4 * size]``.
-        weight: of the recurrence, ``[4 * size, size]``.
-        h: the output before the first step, ``[rows, size]``; no gradient is taken of it.
+        inputs: what each step adds to the gates, ``[steps, rows, 4 * size]``, padded.
+        weight: of the recurrence, ``[4 * size, size]``, padded.
+        h: the output before the first step, ``[rows, size]``, padded.
         c: the cell before the first step, likewise.
     """
-    found: tuple[Tensor, Tensor] = _Recurrence.apply(inputs, weight, h, c)
-    return found
+    steps, rows, width = inputs.shape
+    size = width // 4
+    hidden = inputs.new_empty(steps + 1, rows, size)
+    cell = inputs.new_empty(steps + 1, rows, size, dtype=torch.float32)
+    gates = torch.empty_like(inputs, dtype=torch.float32)
+    hidden[0], cell[0] = h, c
+    columns = 2 * ROWS if rows % (2 * ROWS) == 0 else ROWS
+    early = _early(inputs.device)
+    for step in range(steps):
+        _step[size // UNITS, rows // columns](
+            inputs, weight, hidden, cell, gates, step, rows,
+            P=size, M=columns, J=UNITS, K=TILE, num_stages=STAGES["forward"], num_warps=4, **early,
+        )  # fmt: skip
+    return hidden, cell, gates
+
+
+def go_back(outputs: Tensor, turned: Tensor, cell: Tensor, gates: Tensor) -> Tensor:
+    """Return the gradient of the gates' inputs, given that of the outputs of every step.
+
+    ``turned`` is the weight of the recurrence, transposed; all others are as `go_forward` has them.
+    """
+    steps, rows, width = gates.shape
+    size = width // 4
+    changes = torch.empty_like(gates, dtype=turned.dtype)
+    carried = cell.new_zeros(rows, size)
+    early = _early(gates.device)
+    for step in reversed(range(steps)):
+        _step_back[size // UNITS, rows // ROWS](
+            outputs, turned, cell, gates, changes, carried, step, rows, LAST=step + 1 == steps,
+            P=size, M=ROWS, J=UNITS, K=TILE, num_stages=STAGES["backward"], num_warps=4, **early,
+        )  # fmt: skip
+    return changes
+
+
+@cache
+def _early(device: torch.device) -> dict[str, Any]:
+    """Return how a kernel is launched: it waits itself for the one before, where that can be."""
+    early = device.type == "cuda" and torch.cuda.get_device_capability(device) >= EARLY
+    return {"EARLY": True, "launch_pdl": True} if early else {"EARLY": False}

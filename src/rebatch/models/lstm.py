@@ -5,7 +5,7 @@ from functools import partial
 from torch import Tensor, nn
 
 from rebatch.errors import positive_int, positive_number
-from rebatch.kernels import MOST_COLUMNS, fused_lstm
+from rebatch.kernels import MOST_COLUMNS, aligned_linear, fused_lstm
 from rebatch.models.dropout import dropout as dropout_layer
 
 State = tuple[Tensor, Tensor]
@@ -25,8 +25,7 @@ class LanguageModel(nn.Module):
     """
 
     fused = False
-    """Whether training uses kernels of our own: for the loss, and in bf16 for the recurrence at
-    batch sizes that gain from it."""
+    """Whether training is in bf16 by `rebatch.kernels`, at the batch sizes that gain from it."""
 
     def __init__(
         self,
@@ -51,10 +50,12 @@ class LanguageModel(nn.Module):
 
     def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Give the logits of what follows each of ``tokens`` (time, column), and the new state."""
-        fuse = self.fused and self.training and tokens.shape[1] <= MOST_COLUMNS
-        run = partial(fused_lstm, self.lstm) if fuse else self.lstm
+        fused = self.fused and self.training
+        narrow = tokens.shape[1] <= MOST_COLUMNS
+        run = partial(fused_lstm, self.lstm) if fused and narrow else self.lstm
         output, (hidden, cell) = run(self.dropout(self.embedding(tokens)), state)
-        logits: Tensor = self.decoder(self.dropout(output))
+        decode = partial(aligned_linear, self.decoder) if fused else self.decoder
+        logits: Tensor = decode(self.dropout(output))
         # Autocast gives the state in its own precision; the next call wants what it began with.
         return logits, (hidden.to(state[0].dtype), cell.to(state[1].dtype))
 
