@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rebatch.models import CifarResNet, GroupedBatchNorm2d, WideResNet, fuse
+from rebatch.models import CifarResNet, GroupedBatchNorm2d, WideResNet, alexnet_like, fuse
 
 CASES = (
     # samples, channels, group, add, relu: the last group may be smaller, or the only one
@@ -60,24 +60,32 @@ def test_a_gpu_errs_by_the_rounding_of_bf16(case):
     assert max(errors(torch.bfloat16, "cuda", *case, side=16)) < 1e-2
 
 
-@pytest.mark.gpu
-@GPU
-@pytest.mark.parametrize("network", [CifarResNet, WideResNet])
-def test_a_fused_network_learns_as_the_plain_one_to_the_rounding_of_bf16(network):
+def gradients(network, precision, *, fused):
+    """Return the gradient of a network, which begins the same way every time, and what it moved."""
     torch.manual_seed(0)
     model = network(10, norm_batch_size=32).cuda().to(memory_format=torch.channels_last)
-    state = {name: value.clone() for name, value in model.state_dict().items()}
     images, labels = torch.randn(80, 3, 32, 32, device="cuda"), torch.arange(80, device="cuda") % 10
-    found = []
-    for fused in (False, True):
-        model.load_state_dict(state)
-        model.zero_grad()
-        if fused:
-            fuse(model)
-        with torch.autocast("cuda", dtype=torch.bfloat16):
-            logits = model(images)
-        torch.nn.functional.cross_entropy(logits.float(), labels).backward()
-        moved = torch.cat([buffer.flatten().double() for buffer in model.buffers()])
-        found.append((torch.cat([w.grad.flatten() for w in model.parameters()]), moved))
-    for plain, ours in zip(*found, strict=True):
-        assert (plain - ours).norm() < 5e-2 * plain.norm()
+    if precision == torch.float64:
+        model, images = model.double(), images.double()
+    if fused:
+        fuse(model)
+    with torch.autocast("cuda", dtype=torch.bfloat16, enabled=precision == torch.bfloat16):
+        logits = model(images)
+    torch.nn.functional.cross_entropy(logits.double(), labels).backward()
+    moved = torch.cat([buffer.flatten().double() for buffer in model.buffers()])
+    return torch.cat([weight.grad.flatten().double() for weight in model.parameters()]), moved
+
+
+@pytest.mark.gpu
+@GPU
+@pytest.mark.parametrize("network", [alexnet_like, CifarResNet, WideResNet])
+def test_a_fused_network_errs_no_more_than_the_plain_one(network, monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    exact = gradients(network, torch.float64, fused=False)
+    for precision in (torch.float32, torch.bfloat16):
+        plain, ours = (
+            [float((a - b).norm() / b.norm()) for a, b in zip(found, exact, strict=True)]
+            for found in (gradients(network, precision, fused=each) for each in (False, True))
+        )
+        # Through so many layers bf16 alone moves the gradient by a fifth: so it is what is beside.
+        assert all(mine < 1.5 * its + 1e-5 for mine, its in zip(ours, plain, strict=True))

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from rebatch.errors import InputError
-from rebatch.models import GroupedBatchNorm2d, alexnet_like
+from rebatch.models import GroupedBatchNorm2d, MaxPool3x3, alexnet_like
 
 
 def test_parameters() -> None:
@@ -18,7 +18,7 @@ def test_one_hundred_classes() -> None:
 
 def test_batch_norm_follows_the_relu() -> None:
     kinds = [type(layer) for layer in alexnet_like()][:4]
-    assert kinds == [nn.Conv2d, nn.ReLU, GroupedBatchNorm2d, nn.MaxPool2d]
+    assert kinds == [nn.Conv2d, nn.ReLU, GroupedBatchNorm2d, MaxPool3x3]
 
 
 def test_one_update_lowers_the_loss(one_update: Callable[..., tuple[float, float]]) -> None:

@@ -15,14 +15,10 @@ behind them.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 # Triton reads the kernels' own annotations, and has none for its decorator.
 
-from functools import cache
-from typing import Any
-
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 UNITS = 16
 """Units of a layer that one program computes."""
@@ -32,8 +28,6 @@ ROWS = 16
 """The fewest columns of text that one program takes."""
 STAGES = {"forward": 6, "backward": 4}
 """How many tiles are on their way at a time."""
-EARLY = (9, 0)
-"""From this capability on a kernel is launched while the one before it is still at work."""
 
 
 @triton.jit
@@ -48,13 +42,10 @@ def _tanh(x):
 
 @triton.jit(do_not_specialize=["step"])
 def _step(
-    inputs, weight, hidden, cell, gates, step, rows, EARLY: tl.constexpr,
+    inputs, weight, hidden, cell, gates, step, rows,
     P: tl.constexpr, M: tl.constexpr, J: tl.constexpr, K: tl.constexpr,
 ):  # fmt: skip
     """Make step ``step``: h and c behind it, and the gates as they were opened."""
-    if EARLY:
-        gdc_launch_dependents()
-        gdc_wait()
     unit = tl.program_id(0) * J + tl.arange(0, J)
     row = tl.program_id(1) * M + tl.arange(0, M)
     before = step * rows * P
@@ -89,14 +80,10 @@ def _step(
 
 @triton.jit(do_not_specialize=["step"])
 def _step_back(
-    outputs, turned, cell, gates, changes, carried, step, rows,
-    EARLY: tl.constexpr, LAST: tl.constexpr,
+    outputs, turned, cell, gates, changes, carried, step, rows, LAST: tl.constexpr,
     P: tl.constexpr, M: tl.constexpr, J: tl.constexpr, K: tl.constexpr,
 ):  # fmt: skip
     """Go back over step ``step``: the gradient of its gates' inputs, and of the cell before it."""
-    if EARLY:
-        gdc_launch_dependents()
-        gdc_wait()
     unit = tl.program_id(0) * J + tl.arange(0, J)
     row = tl.program_id(1) * M + tl.arange(0, M)
     own = row[:, None] * P + unit[None, :]
@@ -146,11 +133,10 @@ def go_forward(
     gates = torch.empty_like(inputs, dtype=torch.float32)
     hidden[0], cell[0] = h, c
     columns = 2 * ROWS if rows % (2 * ROWS) == 0 else ROWS
-    early = _early(inputs.device)
     for step in range(steps):
         _step[size // UNITS, rows // columns](
             inputs, weight, hidden, cell, gates, step, rows,
-            P=size, M=columns, J=UNITS, K=TILE, num_stages=STAGES["forward"], num_warps=4, **early,
+            P=size, M=columns, J=UNITS, K=TILE, num_stages=STAGES["forward"], num_warps=4,
         )  # fmt: skip
     return hidden, cell, gates
 
@@ -164,17 +150,9 @@ def go_back(outputs: Tensor, turned: Tensor, cell: Tensor, gates: Tensor) -> Ten
     size = width // 4
     changes = torch.empty_like(gates, dtype=turned.dtype)
     carried = cell.new_zeros(rows, size)
-    early = _early(gates.device)
     for step in reversed(range(steps)):
         _step_back[size // UNITS, rows // ROWS](
             outputs, turned, cell, gates, changes, carried, step, rows, LAST=step + 1 == steps,
-            P=size, M=ROWS, J=UNITS, K=TILE, num_stages=STAGES["backward"], num_warps=4, **early,
+            P=size, M=ROWS, J=UNITS, K=TILE, num_stages=STAGES["backward"], num_warps=4,
         )  # fmt: skip
     return changes
-
-
-@cache
-def _early(device: torch.device) -> dict[str, Any]:
-    """Return how a kernel is launched: it waits itself for the one before, where that can be."""
-    early = device.type == "cuda" and torch.cuda.get_device_capability(device) >= EARLY
-    return {"EARLY": True, "launch_pdl": True} if early else {"EARLY": False}

@@ -6,6 +6,7 @@ from rebatch.models.digits import DigitNet
 from rebatch.models.esim import ESIM
 from rebatch.models.fusing import fuse
 from rebatch.models.lstm import LanguageModel
+from rebatch.models.max_pool import MaxPool3x3
 from rebatch.models.mlp3 import MLP3
 from rebatch.models.resnet50 import ResNet50
 from rebatch.models.resnet_cifar import CifarResNet
@@ -18,6 +19,7 @@ __all__ = [
     "DigitNet",
     "GroupedBatchNorm2d",
     "LanguageModel",
+    "MaxPool3x3",
     "ResNet50",
     "WideResNet",
     "alexnet_like",

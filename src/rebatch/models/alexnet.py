@@ -4,6 +4,7 @@ from torch import nn
 
 from rebatch.errors import positive_int
 from rebatch.models.batch_norm import GroupedBatchNorm2d
+from rebatch.models.max_pool import MaxPool3x3
 
 
 def alexnet_like(num_classes: int = 10, *, norm_batch_size: int | None = None) -> nn.Sequential:
@@ -30,5 +31,5 @@ def _stage(channels: int, norm_batch_size: int | None) -> tuple[nn.Module, ...]:
         nn.Conv2d(channels, 64, 5, padding=2),
         nn.ReLU(),
         GroupedBatchNorm2d(64, norm_batch_size),
-        nn.MaxPool2d(3, stride=2, padding=1),
+        MaxPool3x3(),
     )

@@ -4,6 +4,7 @@ from torch import Tensor, nn
 
 from rebatch.errors import positive_int
 from rebatch.models.batch_norm import GroupedBatchNorm2d
+from rebatch.models.max_pool import MaxPool3x3
 
 
 class ResNet50(nn.Module):
@@ -20,7 +21,7 @@ class ResNet50(nn.Module):
         super().__init__()
         self.conv1 = nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False)
         self.bn1 = GroupedBatchNorm2d(64, norm_batch_size)
-        self.maxpool = nn.MaxPool2d(3, stride=2, padding=1)
+        self.maxpool = MaxPool3x3()
         self.layer1 = _layer(64, 64, 3, 1, norm_batch_size)
         self.layer2 = _layer(256, 128, 4, 2, norm_batch_size)
         self.layer3 = _layer(512, 256, 6, 2, norm_batch_size)
