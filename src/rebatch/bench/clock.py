@@ -76,4 +76,4 @@ def _length(loop: Loop, seconds: float) -> int:
         took = loop.turn(updates)
         if took >= seconds / 4:
             return max(1, round(updates * seconds / took))
-        updates = max(updates + 1, round(updates * min(8.0, seconds / 3 / took)))
+        updates = max(updates + 1, round(updates * min(64.0, seconds / 3 / took)))
