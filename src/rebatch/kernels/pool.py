@@ -15,7 +15,7 @@ import triton.language as tl
 from torch import Tensor, channels_last
 from torch.autograd.function import once_differentiable
 
-TILE = 2048
+TILE = 1024
 """Numbers that a program takes at a time."""
 CHANNELS = 64
 """The most channels that a program takes."""

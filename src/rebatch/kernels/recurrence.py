@@ -15,10 +15,13 @@ behind them.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 # Triton reads the kernels' own annotations, and has none for its decorator.
 
+from functools import cache
+
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from triton.runtime import driver
 
 UNITS = 16
 """Units of a layer that one program computes."""
@@ -27,7 +30,9 @@ TILE = 128
 ROWS = 16
 """The fewest columns of text that one program takes."""
 STAGES = {"forward": 6, "backward": 4}
-"""How many tiles are on their way at a time."""
+"""How many tiles are on their way at a time, where the memory of a processor suffices."""
+SPARE = 4096
+"""Bytes of it that are left to the rest of a kernel."""
 
 
 @triton.jit
@@ -133,10 +138,11 @@ def go_forward(
     gates = torch.empty_like(inputs, dtype=torch.float32)
     hidden[0], cell[0] = h, c
     columns = 2 * ROWS if rows % (2 * ROWS) == 0 else ROWS
+    stages = _stages("forward", (4 * UNITS + columns) * TILE * inputs.itemsize, inputs.device)
     for step in range(steps):
         _step[size // UNITS, rows // columns](
             inputs, weight, hidden, cell, gates, step, rows,
-            P=size, M=columns, J=UNITS, K=TILE, num_stages=STAGES["forward"], num_warps=4,
+            P=size, M=columns, J=UNITS, K=TILE, num_stages=stages, num_warps=4,
         )  # fmt: skip
     return hidden, cell, gates
 
@@ -150,9 +156,19 @@ def go_back(outputs: Tensor, turned: Tensor, cell: Tensor, gates: Tensor) -> Ten
     size = width // 4
     changes = torch.empty_like(gates, dtype=turned.dtype)
     carried = cell.new_zeros(rows, size)
+    stages = _stages("backward", 4 * (ROWS + UNITS) * TILE * turned.itemsize, gates.device)
     for step in reversed(range(steps)):
         _step_back[size // UNITS, rows // ROWS](
             outputs, turned, cell, gates, changes, carried, step, rows, LAST=step + 1 == steps,
-            P=size, M=ROWS, J=UNITS, K=TILE, num_stages=STAGES["backward"], num_warps=4,
+            P=size, M=ROWS, J=UNITS, K=TILE, num_stages=stages, num_warps=4,
         )  # fmt: skip
     return changes
+
+
+@cache
+def _stages(way: str, tile: int, device: torch.device) -> int:
+    """Return how many tiles of so many bytes are on their way at a time."""
+    if device.type != "cuda":
+        return 1
+    room: int = driver.active.utils.get_device_properties(device.index)["max_shared_mem"]
+    return max(1, min(STAGES[way], (room - SPARE) // tile))
