@@ -23,7 +23,7 @@ def headline(figures: dict) -> str:
 
 def test_the_table_holds_what_the_runs_ended_with():
     rows = RESULT.findall(PAGE)
-    assert len(rows) == 15
+    assert len(rows) == 21
     for cell, figure, updates, seconds in rows:
         found = result(cell)
         known = headline(found["final"]), f"{found['updates']:,}", f"{found['seconds']:.1f}"
@@ -41,7 +41,8 @@ def test_noise_scales_are_those_of_the_records():
 
 
 def test_ensembles_are_those_of_the_records():
-    cells = "c1-cifar10/CBS-5-3", "c4-cifar10/CBS-15", "e1-sick/CBS-1", "e1-snli-dev/CBS-1"
+    cells = ("c1-cifar10/CBS-5-3", "l1-ptb/CBS-1", "c4-cifar10/CBS-15")
+    cells += ("e1-sick/CBS-1", "e1-snli-dev/CBS-1")
     for found in map(result, cells):
         pair = f"{headline(found['ensemble'])} against {headline(found['final'])}"
         assert pair in " ".join(PAGE.split())
@@ -55,3 +56,22 @@ def test_differences_follow_from_the_table():
     pairs += (("c4-cifar10/BL", "c4-cifar10/CBS-15"),)
     assert [round(change(*pair, "updates")) for pair in pairs] == [4, 42, 53]
     assert [round(change(*pair, "seconds")) for pair in pairs[1:]] == [18, 51]
+
+
+def test_what_is_said_of_l1_epoch_by_epoch_is_in_the_records():
+    def epoch(code: str, number: int) -> dict:
+        lines = read_lines(ROOT / "results" / "l1-ptb" / code / "seed0" / "metrics.jsonl")
+        return [line for line in lines if line["kind"] == "epoch"][number - 1]
+
+    updates = {code: epoch(code, 10)["update"] for code in ("CBS-10", "CBS-5", "CBS-1", "BL")}
+    assert list(updates.values()) == [26_560, 19_920, 13_944, 13_280]
+    halfway, end = epoch("CBS-5", 20), epoch("CBS-5", 39)
+    assert (halfway["update"], end["update"]) == (24_900, 49_468)
+    assert round(halfway["test_perplexity"], 1) == 81.6
+    assert round(halfway["test_perplexity"] - end["test_perplexity"], 1) == 0.3
+    assert round(epoch("BL", 39)["test_perplexity"] - halfway["test_perplexity"], 1) == 1.3
+    kinds = "train_loss", "test_perplexity", "gradient_norm"
+    for number in range(1, 21):
+        assert [epoch("CBS-5", number)[k] for k in kinds] == [
+            epoch("CBS-5-T", number)[k] for k in kinds
+        ]

@@ -7,6 +7,7 @@ from rebatch import clamp, cyclical, parse, plan
 from rebatch._amount import Examples
 from rebatch._course import Course
 from rebatch.engine.snapshots import (
+    list_members,
     list_snapshots,
     load_snapshot,
     save_snapshot,
@@ -107,13 +108,24 @@ def test_a_file_that_does_not_fit_is_named(tmp_path):
         load_snapshot(path, nn.Linear(1, 1))
 
 
-def test_the_last_ones_of_a_run_are_listed_in_order(tmp_path):
-    for name in ("cycle-010", "cycle-002", "final", "cycle-000"):
-        (tmp_path / f"{name}.safetensors").touch()
-    assert [path.stem for path in list_snapshots(tmp_path)] == [
-        "cycle-000",
-        "cycle-002",
-        "cycle-010",
-    ]
-    assert [path.stem for path in list_snapshots(tmp_path, last=2)] == ["cycle-002", "cycle-010"]
+def write(folder, **contents):
+    for name, content in contents.items():
+        (folder / f"{name.replace('_', '-')}.safetensors").write_text(content)
+
+
+def test_snapshots_are_listed_in_order(tmp_path):
+    write(tmp_path, cycle_010="c", cycle_002="b", final="c", cycle_000="a")
+    found = [path.stem for path in list_snapshots(tmp_path)]
+    assert found == ["cycle-000", "cycle-002", "cycle-010"]
     assert list_snapshots(tmp_path / "none") == []
+
+
+def test_the_final_weights_are_a_member_where_training_went_on_after_the_last_snapshot(tmp_path):
+    write(tmp_path, final="z")
+    assert list_members(tmp_path) == []
+    write(tmp_path, cycle_000="a", cycle_001="b")
+    stems = [path.stem for path in list_members(tmp_path)]
+    assert stems == ["cycle-000", "cycle-001", "final"]
+    assert [path.stem for path in list_members(tmp_path, last=2)] == ["cycle-001", "final"]
+    write(tmp_path, cycle_001="z")
+    assert [path.stem for path in list_members(tmp_path)] == ["cycle-000", "cycle-001"]

@@ -23,7 +23,7 @@ def write_run(root: Path, code: str, seed: int, perplexity: float = 0.0, **value
             "test_perplexity": perplexity - 0.5,
             "optimistic": False,
         },
-        "ensemble": {"members": ["cycle-000"], "test_perplexity": perplexity - 2},
+        "ensemble": {"members": ["cycle-000", "final"], "test_perplexity": perplexity - 2},
         **values,
     }
     write_json(folder / "run.json", {})

@@ -36,6 +36,14 @@ def test_runs_that_differ_in_their_seed_alone_are_one_group(tmp_path):
     assert [run.result["seed"] for run in groups[0].runs] == [0, 1]
 
 
+def test_an_ensemble_of_one_is_none(tmp_path):
+    write_run(tmp_path, "x", ensemble={"members": ["cycle-000"], "test_accuracy": 80.0})
+    more = {"members": ["cycle-000", "final"], "test_accuracy": 88.0}
+    write_run(tmp_path, "y", seed=1, ensemble=more)
+    (group,) = read_groups(tmp_path)
+    assert group.values("ensemble", "test_accuracy") == [88.0]
+
+
 def test_the_baseline_comes_first_and_short_names_before_long_ones(tmp_path):
     for number, code in enumerate(("AUTO", "CBS-10-3", "CBS-5", "BL", "CBS-5-3-A")):
         write_run(tmp_path, str(number), schedule=code)

@@ -7,8 +7,8 @@ from typing import Any
 
 EPILOG = """\
 examples:
-  rebatch ensemble runs/digits             all snapshots of a run
-  rebatch ensemble runs/digits --last 2    its last two cycles
+  rebatch ensemble runs/digits             all snapshots, and the final weights
+  rebatch ensemble runs/digits --last 2    the last two of them
   rebatch ensemble runs/c3 --reestimate    with batch-norm statistics taken anew
 
 The prediction is the mean of the members' probabilities."""

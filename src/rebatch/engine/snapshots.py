@@ -86,7 +86,18 @@ def load_snapshot(path: Path, model: nn.Module) -> None:
         raise RunError(f"{path} does not hold a snapshot of this model: {reason}") from None
 
 
-def list_snapshots(folder: Path, *, last: int | None = None) -> list[Path]:
-    """Return the snapshots of a run in order, or its last ones."""
-    found = sorted(folder.glob("cycle-*.safetensors"))
-    return found if last is None else found[-last:] if last else []
+def list_snapshots(folder: Path) -> list[Path]:
+    """Return the snapshots of a run in order."""
+    return sorted(folder.glob("cycle-*.safetensors"))
+
+
+def list_members(folder: Path, *, last: int | None = None) -> list[Path]:
+    """Return what a run's ensemble is made of, or the last of them; nothing without a snapshot.
+
+    Where training went on after the last snapshot, its final weights are the last member: a cycle
+    that is cut short ends with them.
+    """
+    found, final = list_snapshots(folder), folder / FINAL
+    if found and final.exists() and found[-1].read_bytes() != final.read_bytes():
+        found.append(final)
+    return found if last is None else found[-last:]

@@ -6,7 +6,7 @@ from typing import Any
 from rebatch._course import Course
 from rebatch.engine.ensemble import evaluate_snapshots
 from rebatch.engine.precision import autocast, choose_device
-from rebatch.engine.snapshots import list_snapshots
+from rebatch.engine.snapshots import list_members
 from rebatch.errors import InputError, RunError, positive_int, shown
 from rebatch.recipes._build import build
 from rebatch.recipes._case import REPLAY, Case, case, replay
@@ -27,7 +27,7 @@ def ensemble(
     if not folder.run.exists():
         raise InputError(f"folder must hold a run, got {path} without run.json")
     made, seed = _case_of(folder)
-    paths = list_snapshots(folder.snapshots, last=last)
+    paths = list_members(folder.snapshots, last=last)
     if not paths:
         raise InputError(f"run must have snapshots, got none in {folder.snapshots}")
     if last is not None and last > len(paths):

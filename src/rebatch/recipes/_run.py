@@ -18,7 +18,7 @@ from rebatch.engine.launch import launched, local_device
 from rebatch.engine.loop import train
 from rebatch.engine.precision import autocast
 from rebatch.engine.ranks import ALONE, Ranks
-from rebatch.engine.snapshots import list_snapshots
+from rebatch.engine.snapshots import list_members
 from rebatch.engine.state import Progress
 from rebatch.engine.stopping import Stopped
 from rebatch.engine.workers import worker_fault
@@ -221,11 +221,11 @@ def _result(
     device: torch.device,
 ) -> dict[str, Any]:
     learner = built.learner
-    snapshots = learner.ranks.first_does(lambda: list_snapshots(folder.snapshots))
+    members = learner.ranks.first_does(lambda: list_members(folder.snapshots))
     ensemble = None
-    if snapshots:
+    if members:
         context = autocast(learner.precision, learner.device)
-        ensemble = evaluate_snapshots(learner.model, learner.task, snapshots, context)
+        ensemble = evaluate_snapshots(learner.model, learner.task, members, context)
     identity = {name: described[name] for name in described if name != "settings"}
     best = {**(progress.best or {}), "optimistic": learner.task.selects_by.startswith("test_")}
     return {

@@ -128,13 +128,10 @@ def _others(first: Line, groups: Sequence[Group]) -> Iterator[Line]:
     for group in groups:
         if group.recipe == recipe and group.is_plain and group.schedule not in theirs:
             cell = replace(first.cell, schedule=group.schedule, value=None, updates=None)
-            for part in _parts(group):
-                yield Line(replace(cell, part=part), group, first.baseline)
-
-
-def _parts(group: Group) -> list[str]:
-    ensemble = any(run.result.get("ensemble") for run in group.runs)
-    return ["final", "ensemble"] if ensemble else ["final"]
+            for part in ("final", "ensemble"):
+                line = Line(replace(cell, part=part), group, first.baseline)
+                if line.values or part == "final":
+                    yield line
 
 
 def _figures(cell: Published) -> Iterator[Published]:

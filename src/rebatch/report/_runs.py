@@ -90,7 +90,7 @@ class Group:
 
     def values(self, part: str, metric: str) -> list[float]:
         """Return a metric of every run that has it; ``part`` is final, best or ensemble."""
-        found = [figure((run.result.get(part) or {}).get(metric)) for run in self.runs]
+        found = [figure(_part(run.result, part).get(metric)) for run in self.runs]
         return [value for value in found if value is not None]
 
 
@@ -108,6 +108,13 @@ def read_groups(root: Path) -> list[Group]:
         Group(recipe, schedule, variant, overrides, tuple(_by_seed(runs)))
         for (recipe, schedule, variant, overrides), runs in ordered
     ]
+
+
+def _part(result: dict[str, Any], part: str) -> dict[str, Any]:
+    """Return figures of a result; an ensemble has two members at least."""
+    found: dict[str, Any] = result.get(part) or {}
+    members = found.get("members")
+    return {} if isinstance(members, list) and len(members) == 1 else found
 
 
 def _key(result: dict[str, Any]) -> Key:
