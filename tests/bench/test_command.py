@@ -57,6 +57,7 @@ def test_cells_measured_before_stay_in_the_folder_and_new_ones_are_added(tmp_pat
         (("overhead", "--updates", "none"), "updates must be"),
         (("overhead", "--model", "C9"), "model must be one of L1, .*, got 'C9'"),
         (("switching", "--model", "C9"), "model must be one of L1, .*, got 'C9'"),
+        (("packing", "--jobs", "2,x"), "jobs must be"),
     ],
 )
 def test_what_makes_no_sense_is_refused(words, complaint):
@@ -99,6 +100,17 @@ def test_changing_sizes_is_measured_and_written(tmp_path, capsys):
         *((1, 16), (1, 32), (1, 64), (1, 128)),
     ]
     assert all(step["first"] > 0 for step in steps)
+
+
+def test_several_runs_at_once_are_measured_and_written(tmp_path, capsys):
+    words = ("--model", "demo", "--size", "16", "--jobs", "2", "--seconds", "0.1")
+    command("packing", *words, "--device", "cpu", "--quick", "--out", str(tmp_path))
+    printed = capsys.readouterr().out
+    assert "without a service; asked on a GPU is 1.25x" in printed
+    (written,) = tmp_path.iterdir()
+    command("show", str(written))
+    assert capsys.readouterr().out == printed
+    assert [level["jobs"] for level in json.loads(written.read_text())["levels"]] == [1, 2]
 
 
 def test_the_cost_of_the_loop_is_measured_and_written(tmp_path, capsys):
