@@ -11,7 +11,6 @@ next one puts those of its group together (Chan, Golub and LeVeque, 1983) and no
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 # Triton reads the kernels' own annotations, and has none for its decorator.
 
-from math import isqrt
 from typing import Any, NamedTuple
 
 import torch
@@ -20,27 +19,7 @@ import triton.language as tl
 from torch import Tensor, channels_last
 from torch.autograd.function import once_differentiable
 
-CHANNELS = 32
-"""The most channels that a program takes."""
-TILE = 8192
-"""Numbers that a program takes at a time."""
-STRIPS = 128
-"""The most strips of a group: every program reads the sums of all of them."""
-WARPS = 8
-
-
-@triton.jit
-def _own(block, group, rows, own_rows, strip):
-    """Return the first row of a strip, its rows, and those of its group: the last has fewer."""
-    count = tl.minimum(own_rows, rows - group * own_rows)
-    first = (group * own_rows + block * strip).to(tl.int64)
-    return first, _strip(block, count, strip), count
-
-
-@triton.jit
-def _strip(block, count, strip):
-    """Return how many rows each of these strips has in a group of ``count``."""
-    return tl.maximum(tl.minimum(strip, count - block * strip), 0)
+from rebatch.kernels.strips import WARPS, Cut, own_strip, rows_of
 
 
 @triton.jit
@@ -48,12 +27,18 @@ def _together(means, squares, group, count, strip, width, channel, N: tl.constex
     """Return mean and variance of a group from those of its strips."""
     block = tl.arange(0, N)
     place = (group * N + block[:, None]) * width + channel[None, :]
-    each = _strip(block, count, strip).to(tl.float32)[:, None]
+    each = rows_of(block, count, strip).to(tl.float32)[:, None]
     mean_of = tl.load(means + place)
     mean = tl.sum(each * mean_of, axis=0) / count
     apart = mean_of - mean[None, :]
     square = tl.sum(tl.load(squares + place) + each * apart * apart, axis=0)
     return mean, square / count
+
+
+@triton.jit
+def _scaled(x, mean, factor, offset):
+    """Return what a norm gives: rounded the same way wherever it is asked for."""
+    return tl.fma(x - mean[None, :], factor[None, :], offset[None, :])
 
 
 @triton.jit(do_not_specialize=["rows", "own_rows"])
@@ -64,7 +49,7 @@ def _measure(
     """Find mean and squared deviation of a strip."""
     block, group = tl.program_id(0), tl.program_id(1)
     channel = tl.program_id(2) * C + tl.arange(0, C)
-    first, own, _ = _own(block, group, rows, own_rows, T * R)
+    first, own, _ = own_strip(block, group, rows, own_rows, T * R)
     row = tl.arange(0, R)
     start = images + first * width + channel[None, :]
     # Sums around some number of the group itself: around zero they would cancel.
@@ -122,7 +107,7 @@ def _normalize(
                 groups, width, channel, N,
             )  # fmt: skip
         return
-    first, own, count = _own(block, group, rows, own_rows, T * R)
+    first, own, count = own_strip(block, group, rows, own_rows, T * R)
     mean, var = _together(means, squares, group, count, T * R, width, channel, N)
     rstd = 1 / tl.sqrt(var + eps)
     if block == 0:
@@ -135,7 +120,7 @@ def _normalize(
         known = (at + row < own)[:, None]
         place = start + (at + row)[:, None] * width
         y = tl.load(images + place, known, 0.0).to(tl.float32)
-        y = (y - mean[None, :]) * factor[None, :] + offset[None, :]
+        y = _scaled(y, mean, factor, offset)
         if ADDS:
             y += tl.load(added + place, known, 0.0).to(tl.float32)
         if RELU:
@@ -143,18 +128,28 @@ def _normalize(
         tl.store(output + place, y.to(output.dtype.element_ty), known)
 
 
+@triton.jit
+def _passed(dy, x, mean, factor, offset, output, place, known, ADDS: tl.constexpr):
+    """Return the gradient that a rectifier lets through: read where it cannot be computed."""
+    if ADDS:
+        return tl.where(tl.load(output + place, known, 0.0) > 0, dy, 0.0)
+    return tl.where(_scaled(x, mean, factor, offset) > 0, dy, 0.0)
+
+
 @triton.jit(do_not_specialize=["rows", "own_rows"])
 def _measure_back(
-    given, output, images, mean_of, rstd_of, plain, slanted, rows, own_rows, width,
-    RELU: tl.constexpr, N: tl.constexpr, T: tl.constexpr, R: tl.constexpr, C: tl.constexpr,
+    given, output, images, scale, shift, mean_of, rstd_of, plain, slanted, rows, own_rows, width,
+    ADDS: tl.constexpr, RELU: tl.constexpr,
+    N: tl.constexpr, T: tl.constexpr, R: tl.constexpr, C: tl.constexpr,
 ):  # fmt: skip
     """Sum the gradient of a strip, and its product with what was normalised."""
     block, group = tl.program_id(0), tl.program_id(1)
     channel = tl.program_id(2) * C + tl.arange(0, C)
-    first, own, _ = _own(block, group, rows, own_rows, T * R)
+    first, own, _ = own_strip(block, group, rows, own_rows, T * R)
     row = tl.arange(0, R)
-    mean = tl.load(mean_of + group * width + channel)[None, :]
-    rstd = tl.load(rstd_of + group * width + channel)[None, :]
+    mean = tl.load(mean_of + group * width + channel)
+    rstd = tl.load(rstd_of + group * width + channel)
+    factor, offset = tl.load(scale + channel) * rstd, tl.load(shift + channel)
     start = first * width + channel[None, :]
     total = tl.zeros((R, C), tl.float32)
     product = tl.zeros((R, C), tl.float32)
@@ -162,11 +157,11 @@ def _measure_back(
         known = (at + row < own)[:, None]
         place = start + (at + row)[:, None] * width
         dy = tl.load(given + place, known, 0.0).to(tl.float32)
-        if RELU:
-            dy = tl.where(tl.load(output + place, known, 0.0) > 0, dy, 0.0)
         x = tl.load(images + place, known, 0.0).to(tl.float32)
+        if RELU:
+            dy = _passed(dy, x, mean, factor, offset, output, place, known, ADDS)
         total += dy
-        product += dy * ((x - mean) * rstd)
+        product += dy * ((x - mean[None, :]) * rstd[None, :])
     place = (group * N + block) * width + channel
     tl.store(plain + place, tl.sum(total, axis=0))
     tl.store(slanted + place, tl.sum(product, axis=0))
@@ -186,7 +181,7 @@ def _sum(numbers, target, groups, width, channel, N: tl.constexpr):
 
 @triton.jit(do_not_specialize=["rows", "own_rows", "groups"])
 def _back(
-    given, output, images, scale, mean_of, rstd_of, plain, slanted, change, added_change,
+    given, output, images, scale, shift, mean_of, rstd_of, plain, slanted, change, added_change,
     of_scale, of_shift, rows, own_rows, groups, width,
     ADDS: tl.constexpr, RELU: tl.constexpr,
     N: tl.constexpr, T: tl.constexpr, R: tl.constexpr, C: tl.constexpr,
@@ -199,24 +194,24 @@ def _back(
             _sum(slanted, of_scale, groups, width, channel, N)
             _sum(plain, of_shift, groups, width, channel, N)
         return
-    first, own, count = _own(block, group, rows, own_rows, T * R)
+    first, own, count = own_strip(block, group, rows, own_rows, T * R)
     row = tl.arange(0, R)
-    mean = tl.load(mean_of + group * width + channel)[None, :]
-    rstd = tl.load(rstd_of + group * width + channel)[None, :]
-    factor = tl.load(scale + channel)[None, :] * rstd
+    mean = tl.load(mean_of + group * width + channel)
+    rstd = tl.load(rstd_of + group * width + channel)
+    factor, offset = tl.load(scale + channel) * rstd, tl.load(shift + channel)
     strips = (group * N + tl.arange(0, N)[:, None]) * width + channel[None, :]
     level = tl.sum(tl.load(plain + strips), axis=0)[None, :] / count
-    slope = tl.sum(tl.load(slanted + strips), axis=0)[None, :] / count
+    slope = (rstd * tl.sum(tl.load(slanted + strips), axis=0))[None, :] / count
     start = first * width + channel[None, :]
     kind = change.dtype.element_ty
     for at in range(0, T * R, R):
         known = (at + row < own)[:, None]
         place = start + (at + row)[:, None] * width
         dy = tl.load(given + place, known, 0.0).to(tl.float32)
-        if RELU:
-            dy = tl.where(tl.load(output + place, known, 0.0) > 0, dy, 0.0)
         x = tl.load(images + place, known, 0.0).to(tl.float32)
-        dx = factor * (dy - level - (x - mean) * rstd * slope)
+        if RELU:
+            dy = _passed(dy, x, mean, factor, offset, output, place, known, ADDS)
+        dx = factor[None, :] * (dy - level - (x - mean[None, :]) * slope)
         tl.store(change + place, dx.to(kind), known)
         if ADDS:
             tl.store(added_change + place, dy.to(kind), known)
@@ -232,44 +227,6 @@ class Statistics(NamedTuple):
     eps: float
 
 
-class _Cut(NamedTuple):
-    """How the rows of a batch are cut among programs."""
-
-    rows: int
-    own_rows: int
-    """Of a group."""
-    groups: int
-    width: int
-    shape: dict[str, int]
-    """Strips of a group, tiles of a strip, rows and channels of a tile."""
-
-    @classmethod
-    def of(cls, images: Tensor, group: int) -> "_Cut":
-        samples, width, height, across = images.shape
-        own = min(group, samples) * height * across
-        channels = channels_of(width)
-        # Each program reads its strip and the sums of all strips: that is to balance.
-        strips = min(STRIPS, triton.next_power_of_2(max(2, isqrt(own // 4))) // 2)
-        tile = TILE // channels
-        shape = {"N": strips, "T": triton.cdiv(own, strips * tile), "R": tile, "C": channels}
-        rows, groups = samples * height * across, triton.cdiv(samples, group)
-        return cls(rows, own, groups, width, shape)
-
-    def grid(self, extra: int = 0) -> tuple[int, int, int]:
-        """Return a program for each strip, group and part of the channels."""
-        return self.shape["N"] + extra, self.groups, self.width // self.shape["C"]
-
-    def sums(self, like: Tensor) -> Tensor:
-        """Return room for two numbers of each strip and channel."""
-        shape = (2, self.groups * self.shape["N"], self.width)
-        return torch.empty(shape, device=like.device, dtype=torch.float32)
-
-
-def channels_of(width: int) -> int:
-    """Return how many of ``width`` channels a program takes: a power of two that divides it."""
-    return min(CHANNELS, width & -width)
-
-
 class _Normalize(torch.autograd.Function):
     """Normalise, add, rectify."""
 
@@ -281,7 +238,7 @@ class _Normalize(torch.autograd.Function):
         images = images.contiguous(memory_format=channels_last)
         if added is not None:
             added = added.contiguous(memory_format=channels_last)
-        cut = _Cut.of(images, group)
+        cut = Cut.of(images, group)
         output, sums = torch.empty_like(images), cut.sums(images)
         kept = torch.empty((2, cut.groups, cut.width), device=images.device, dtype=torch.float32)
         limits = (cut.rows, cut.own_rows)
@@ -291,28 +248,30 @@ class _Normalize(torch.autograd.Function):
             *statistics, *limits, cut.groups, cut.width,
             ADDS=added is not None, RELU=relu, **cut.shape, num_warps=WARPS,
         )  # fmt: skip
-        ctx.save_for_backward(images, output if relu else images, scale, kept)
+        # Without what was added, only the output tells what the rectifier let through.
+        reads = added is not None and relu
+        ctx.save_for_backward(images, output if reads else images, scale, shift, kept)
         ctx.cut, ctx.adds, ctx.relu = cut, added is not None, relu
         return output
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, given: Tensor) -> Any:
-        images, output, scale, kept = ctx.saved_tensors
-        cut: _Cut = ctx.cut
+        images, output, scale, shift, kept = ctx.saved_tensors
+        cut: Cut = ctx.cut
         given = given.contiguous(memory_format=channels_last)
         change, sums = torch.empty_like(images), cut.sums(images)
-        added_change = torch.empty_like(images) if ctx.adds and ctx.relu else change
+        way = {"ADDS": ctx.adds and ctx.relu, "RELU": ctx.relu}
+        added_change = torch.empty_like(images) if way["ADDS"] else change
         changes = torch.empty((2, cut.width), device=images.device, dtype=torch.float32)
         limits = (cut.rows, cut.own_rows)
         _measure_back[cut.grid()](
-            given, output, images, *kept, *sums, *limits, cut.width,
-            RELU=ctx.relu, **cut.shape, num_warps=WARPS,
+            given, output, images, scale, shift, *kept, *sums, *limits, cut.width,
+            **way, **cut.shape, num_warps=WARPS,
         )  # fmt: skip
         _back[cut.grid(extra=1)](
-            given, output, images, scale, *kept, *sums, change, added_change, *changes,
-            *limits, cut.groups, cut.width,
-            ADDS=ctx.adds and ctx.relu, RELU=ctx.relu, **cut.shape, num_warps=WARPS,
+            given, output, images, scale, shift, *kept, *sums, change, added_change, *changes,
+            *limits, cut.groups, cut.width, **way, **cut.shape, num_warps=WARPS,
         )  # fmt: skip
         to_added = (added_change if ctx.relu else given) if ctx.adds else None
         return change, to_added, *changes, None, None, None
