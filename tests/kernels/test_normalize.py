@@ -15,11 +15,16 @@ CASES = (
 )
 
 
-def errors(dtype, device, samples, channels, group, add, relu, side=6):
-    """Return the errors against `GroupedBatchNorm2d` in double precision.
+SUMS = (
+    # samples, channels, group, relu, whether the sum is used elsewhere
+    (7, 16, 3, True, True),
+    (5, 48, 100, True, False),
+    (6, 3, 2, False, True),
+)
 
-    They are those of output, both gradients of inputs, of both parameters, and of the statistics.
-    """
+
+def norms(device, channels, group):
+    """Return a fused norm, and the same one in double precision."""
     torch.manual_seed(0)
     exact = GroupedBatchNorm2d(channels, group)
     torch.nn.init.uniform_(exact.weight, 0.5, 1.5)
@@ -27,7 +32,15 @@ def errors(dtype, device, samples, channels, group, add, relu, side=6):
     ours = GroupedBatchNorm2d(channels, group)
     ours.load_state_dict(exact.state_dict())
     ours.to(device).fused = True
-    exact.to(device).double()
+    return ours, exact.to(device).double()
+
+
+def errors(dtype, device, samples, channels, group, add, relu, side=6):
+    """Return the errors against `GroupedBatchNorm2d` in double precision.
+
+    They are those of output, both gradients of inputs, of both parameters, and of the statistics.
+    """
+    ours, exact = norms(device, channels, group)
     shape = (samples, channels, side, side)
     far = 5 * torch.randn(1, channels, 1, 1)  # a mean above the deviation, where sums may cancel
     images = (far + torch.randn(shape)).to(device, dtype)
@@ -43,10 +56,37 @@ def errors(dtype, device, samples, channels, group, add, relu, side=6):
     return [float((a.double() - b).norm() / b.norm()) for a, b in zip(*found, strict=True)]
 
 
+def errors_of_sum(dtype, device, samples, channels, group, relu, used, side=6):
+    """Return the same for the norm of a sum: of output, sum, and all gradients and statistics.
+
+    All sums are exact, lest rounding one opens or shuts the rectifier.
+    """
+    shape = (samples, channels, side, side)
+    pair = norms(device, channels, group)
+    numbers = [((16 * torch.randn(shape)).round() / 16).to(device, dtype) for _ in range(4)]
+    found = []
+    for norm, kind in zip(pair, (dtype, torch.float64), strict=True):
+        first, second, wanted, beside = (part.detach().to(kind) for part in numbers)
+        inputs = [first.requires_grad_(), second.requires_grad_()]
+        outputs = norm.of_sum(*inputs, relu=relu)
+        torch.autograd.backward(outputs[: 1 + used], (wanted, beside)[: 1 + used])
+        gradients = [part.grad for part in (*inputs, norm.weight, norm.bias)]
+        outputs = [output.detach() for output in outputs]
+        found.append([*outputs, *gradients, norm.running_mean, norm.running_var])
+    return [float((a.double() - b).norm() / b.norm()) for a, b in zip(*found, strict=True)]
+
+
 @pytest.mark.parametrize(("kind", "most"), [("float32", 1e-5), ("float16", 1e-3)])
 def test_all_is_as_in_double_precision_whatever_the_groups(interpreted, kind, most):
     found = interpreted(f'[errors(torch.{kind}, "cpu", *case) for case in CASES]')
     assert [len(each) for each in found] == [6, 7, 7, 6, 7]
+    assert max(map(max, found)) < most
+
+
+@pytest.mark.parametrize(("kind", "most"), [("float32", 1e-5), ("float16", 1e-3)])
+def test_a_sum_is_normalised_and_given_as_in_double_precision(interpreted, kind, most):
+    found = interpreted(f'[errors_of_sum(torch.{kind}, "cpu", *case) for case in SUMS]')
+    assert [len(each) for each in found] == [8] * 3
     assert max(map(max, found)) < most
 
 
@@ -58,6 +98,13 @@ GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA dev
 @pytest.mark.parametrize("case", [*CASES, (300, 64, 128, True, True), (256, 256, 128, False, True)])
 def test_a_gpu_errs_by_the_rounding_of_bf16(case):
     assert max(errors(torch.bfloat16, "cuda", *case, side=16)) < 1e-2
+
+
+@pytest.mark.gpu
+@GPU
+@pytest.mark.parametrize("case", [*SUMS, (256, 128, 128, True, True)])
+def test_a_gpu_errs_by_the_rounding_of_bf16_in_a_sum_too(case):
+    assert max(errors_of_sum(torch.bfloat16, "cuda", *case, side=16)) < 1e-2
 
 
 def gradients(network, precision, *, fused):

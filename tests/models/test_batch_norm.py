@@ -59,6 +59,15 @@ def test_running_statistics_move_group_after_group() -> None:
     assert norm.num_batches_tracked.item() == 3
 
 
+def test_a_sum_is_normalised_and_given() -> None:
+    first, second = torch.randn(6, 3, 4, 4), torch.randn(6, 3, 4, 4)
+    ours, theirs = GroupedBatchNorm2d(3, 2), GroupedBatchNorm2d(3, 2)
+    found, whole = ours.of_sum(first, second, relu=True)
+    assert torch.equal(whole, first + second)
+    assert torch.equal(found, theirs(whole).relu())
+    assert ours.of_sum(first)[1] is first
+
+
 def test_evaluation_does_not_depend_on_the_group() -> None:
     images = torch.randn(6, 3, 4, 4)
     norm = GroupedBatchNorm2d(3, norm_batch_size=2)

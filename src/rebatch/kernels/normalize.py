@@ -1,8 +1,8 @@
 """Batch norm in groups of samples, in Triton: two kernels each way, however many groups there are.
 
 PyTorch normalises one group in a call, so a batch of eight groups takes eight times as many, and
-the sum and the rectifier behind it take more.  Here all groups are normalised at once, and what
-follows is done on the way.  Images are read as rows of channels, as they lie with channels last.
+sums before and behind it and the rectifier take more.  Here all groups are normalised at once, and
+the rest is done on the way.  Images are read as rows of channels, as they lie with channels last.
 
 A group is cut in strips.  One kernel finds the mean and the squared deviation of each strip; the
 next one puts those of its group together (Chan, Golub and LeVeque, 1983) and normalises.
@@ -43,22 +43,32 @@ def _scaled(x, mean, factor, offset):
 
 @triton.jit(do_not_specialize=["rows", "own_rows"])
 def _measure(
-    images, means, squares, rows, own_rows, width,
-    N: tl.constexpr, T: tl.constexpr, R: tl.constexpr, C: tl.constexpr,
+    images, other, whole, means, squares, rows, own_rows, width,
+    SUMS: tl.constexpr, N: tl.constexpr, T: tl.constexpr, R: tl.constexpr, C: tl.constexpr,
 ):  # fmt: skip
-    """Find mean and squared deviation of a strip."""
+    """Find mean and squared deviation of a strip, or write a sum down and find those of it."""
     block, group = tl.program_id(0), tl.program_id(1)
     channel = tl.program_id(2) * C + tl.arange(0, C)
     first, own, _ = own_strip(block, group, rows, own_rows, T * R)
     row = tl.arange(0, R)
-    start = images + first * width + channel[None, :]
+    start = first * width + channel[None, :]
     # Sums around some number of the group itself: around zero they would cancel.
-    around = tl.load(images + group.to(tl.int64) * own_rows * width + channel).to(tl.float32)
+    some = group.to(tl.int64) * own_rows * width + channel
+    around = tl.load(images + some).to(tl.float32)
+    if SUMS:
+        around += tl.load(other + some).to(tl.float32)
     total = tl.zeros((R, C), tl.float32)
     square = tl.zeros((R, C), tl.float32)
     for at in range(0, T * R, R):
         known = (at + row < own)[:, None]
-        x = tl.load(start + (at + row)[:, None] * width, known, 0.0).to(tl.float32)
+        place = start + (at + row)[:, None] * width
+        x = tl.load(images + place, known, 0.0).to(tl.float32)
+        if SUMS:
+            x += tl.load(other + place, known, 0.0).to(tl.float32)
+            # What is measured is what the others will read.
+            rounded = x.to(whole.dtype.element_ty)
+            tl.store(whole + place, rounded, known)
+            x = rounded.to(tl.float32)
         x = tl.where(known, x - around[None, :], 0.0)
         total += x
         square += x * x
@@ -181,9 +191,9 @@ def _sum(numbers, target, groups, width, channel, N: tl.constexpr):
 
 @triton.jit(do_not_specialize=["rows", "own_rows", "groups"])
 def _back(
-    given, output, images, scale, shift, mean_of, rstd_of, plain, slanted, change, added_change,
-    of_scale, of_shift, rows, own_rows, groups, width,
-    ADDS: tl.constexpr, RELU: tl.constexpr,
+    given, beside, output, images, scale, shift, mean_of, rstd_of, plain, slanted,
+    change, added_change, of_scale, of_shift, rows, own_rows, groups, width,
+    SUMS: tl.constexpr, ADDS: tl.constexpr, RELU: tl.constexpr,
     N: tl.constexpr, T: tl.constexpr, R: tl.constexpr, C: tl.constexpr,
 ):  # fmt: skip
     """Give a strip its gradient; what comes after the last one, scale and shift theirs."""
@@ -212,6 +222,8 @@ def _back(
         if RELU:
             dy = _passed(dy, x, mean, factor, offset, output, place, known, ADDS)
         dx = factor[None, :] * (dy - level - (x - mean[None, :]) * slope)
+        if SUMS:
+            dx += tl.load(beside + place, known, 0.0).to(tl.float32)
         tl.store(change + place, dx.to(kind), known)
         if ADDS:
             tl.store(added_change + place, dy.to(kind), known)
@@ -228,53 +240,63 @@ class Statistics(NamedTuple):
 
 
 class _Normalize(torch.autograd.Function):
-    """Normalise, add, rectify."""
+    """Sum, normalise, add, rectify."""
 
     @staticmethod
     def forward(
-        ctx: Any, images: Tensor, added: Tensor | None, scale: Tensor, shift: Tensor,
-        statistics: Statistics, group: int, relu: bool,
-    ) -> Tensor:  # fmt: skip
-        images = images.contiguous(memory_format=channels_last)
-        if added is not None:
-            added = added.contiguous(memory_format=channels_last)
+        ctx: Any, images: Tensor, other: Tensor | None, added: Tensor | None,
+        scale: Tensor, shift: Tensor, statistics: Statistics, group: int, relu: bool,
+    ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+        images, other, added = _lying(images), _lying(other), _lying(added)
         cut = Cut.of(images, group)
         output, sums = torch.empty_like(images), cut.sums(images)
+        whole = images if other is None else torch.empty_like(images)
         kept = torch.empty((2, cut.groups, cut.width), device=images.device, dtype=torch.float32)
         limits = (cut.rows, cut.own_rows)
-        _measure[cut.grid()](images, *sums, *limits, cut.width, **cut.shape, num_warps=WARPS)
+        _measure[cut.grid()](
+            images, images if other is None else other, whole, *sums, *limits, cut.width,
+            SUMS=other is not None, **cut.shape, num_warps=WARPS,
+        )  # fmt: skip
         _normalize[cut.grid(extra=1)](
-            images, images if added is None else added, output, scale, shift, *sums, *kept,
+            whole, whole if added is None else added, output, scale, shift, *sums, *kept,
             *statistics, *limits, cut.groups, cut.width,
             ADDS=added is not None, RELU=relu, **cut.shape, num_warps=WARPS,
         )  # fmt: skip
         # Without what was added, only the output tells what the rectifier let through.
         reads = added is not None and relu
-        ctx.save_for_backward(images, output if reads else images, scale, shift, kept)
-        ctx.cut, ctx.adds, ctx.relu = cut, added is not None, relu
-        return output
+        ctx.save_for_backward(whole, output if reads else whole, scale, shift, kept)
+        ctx.cut, ctx.sums, ctx.adds, ctx.relu = cut, other is not None, added is not None, relu
+        ctx.set_materialize_grads(False)
+        return output, None if other is None else whole
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, given: Tensor) -> Any:
-        images, output, scale, shift, kept = ctx.saved_tensors
+    def backward(ctx: Any, given: Tensor | None, beside: Tensor | None) -> Any:
+        whole, output, scale, shift, kept = ctx.saved_tensors
         cut: Cut = ctx.cut
-        given = given.contiguous(memory_format=channels_last)
-        change, sums = torch.empty_like(images), cut.sums(images)
+        given = torch.zeros_like(whole) if given is None else _lying(given)
+        beside = _lying(beside)
+        change, sums = torch.empty_like(whole), cut.sums(whole)
         way = {"ADDS": ctx.adds and ctx.relu, "RELU": ctx.relu}
-        added_change = torch.empty_like(images) if way["ADDS"] else change
-        changes = torch.empty((2, cut.width), device=images.device, dtype=torch.float32)
+        added_change = torch.empty_like(whole) if way["ADDS"] else change
+        changes = torch.empty((2, cut.width), device=whole.device, dtype=torch.float32)
         limits = (cut.rows, cut.own_rows)
         _measure_back[cut.grid()](
-            given, output, images, scale, shift, *kept, *sums, *limits, cut.width,
+            given, output, whole, scale, shift, *kept, *sums, *limits, cut.width,
             **way, **cut.shape, num_warps=WARPS,
         )  # fmt: skip
         _back[cut.grid(extra=1)](
-            given, output, images, scale, shift, *kept, *sums, change, added_change, *changes,
-            *limits, cut.groups, cut.width, **way, **cut.shape, num_warps=WARPS,
+            given, given if beside is None else beside, output, whole, scale, shift, *kept, *sums,
+            change, added_change, *changes, *limits, cut.groups, cut.width,
+            SUMS=beside is not None, **way, **cut.shape, num_warps=WARPS,
         )  # fmt: skip
         to_added = (added_change if ctx.relu else given) if ctx.adds else None
-        return change, to_added, *changes, None, None, None
+        return change, change if ctx.sums else None, to_added, *changes, None, None, None
+
+
+def _lying(images: Any) -> Any:
+    """Return images with their channels last, or nothing for nothing."""
+    return None if images is None else images.contiguous(memory_format=channels_last)
 
 
 def normalize(
@@ -284,12 +306,16 @@ def normalize(
     statistics: Statistics,
     *,
     group: int,
+    plus: Tensor | None = None,
     add: Tensor | None = None,
     relu: bool = False,
-) -> Tensor:
+) -> tuple[Tensor, Tensor | None]:
     """Normalise every ``group`` of images by itself, add ``add``, and rectify if asked to.
 
-    The running statistics are moved in place, group after group.
+    With ``plus`` it is ``images + plus`` that is normalised, and given too.  The running statistics
+    are moved in place, group after group.
     """
-    output: Tensor = _Normalize.apply(images, add, scale, shift, statistics, group, relu)
-    return output
+    found: tuple[Tensor, Tensor | None] = _Normalize.apply(
+        images, plus, add, scale, shift, statistics, group, relu
+    )
+    return found

@@ -30,10 +30,21 @@ class GroupedBatchNorm2d(nn.BatchNorm2d):
     def forward(self, input: Tensor, add: Tensor | None = None, *, relu: bool = False) -> Tensor:
         """Normalise ``input`` (sample, channel, row, column), add to it, and rectify if asked."""
         if self.fused and self.training:
-            return self._fused(input, add, relu)
+            return self._fused(input, None, add, relu)[0]
         found = self._in_groups(input)
         found = found if add is None else found + add
         return rectified(found) if relu else found
+
+    def of_sum(
+        self, input: Tensor, plus: Tensor | None = None, *, relu: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        """Normalise ``input + plus``, rectify if asked to, and give that sum too."""
+        if plus is not None and self.fused and self.training:
+            found, whole = self._fused(input, plus, None, relu)
+            assert whole is not None
+            return found, whole
+        whole = input if plus is None else input + plus
+        return self(whole, relu=relu), whole
 
     def _in_groups(self, input: Tensor) -> Tensor:
         size = self.norm_batch_size
@@ -42,7 +53,9 @@ class GroupedBatchNorm2d(nn.BatchNorm2d):
         normalise = super().forward  # a comprehension has no zero-argument super()
         return cat([normalise(group) for group in split(input, size)])
 
-    def _fused(self, input: Tensor, add: Tensor | None, relu: bool) -> Tensor:
+    def _fused(
+        self, input: Tensor, plus: Tensor | None, add: Tensor | None, relu: bool
+    ) -> tuple[Tensor, Tensor | None]:
         from rebatch.kernels.normalize import Statistics, normalize
 
         assert self.running_mean is not None
@@ -56,7 +69,9 @@ class GroupedBatchNorm2d(nn.BatchNorm2d):
             self.eps,
         )
         size = self.norm_batch_size or len(input)
-        return normalize(input, self.weight, self.bias, moving, group=size, add=add, relu=relu)
+        return normalize(
+            input, self.weight, self.bias, moving, group=size, plus=plus, add=add, relu=relu
+        )
 
     def extra_repr(self) -> str:
         """Name the group where ``print(model)`` shows the layer."""

@@ -48,7 +48,7 @@ class WideResNet(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Give the logits of ``images`` (sample, channel, row, column)."""
-        features = self.norm(self.blocks(self.stem(images)), relu=True)
+        features, _ = self.norm.of_sum(*self.blocks((self.stem(images),)), relu=True)
         logits: Tensor = self.classify(features.mean((2, 3)))
         return logits
 
@@ -60,6 +60,8 @@ class WideResNet(nn.Module):
 
 
 class _Block(nn.Module):
+    """Takes what is still to be summed and gives what is: the sum is made on the way to a norm."""
+
     def __init__(
         self,
         inputs: int,
@@ -78,9 +80,9 @@ class _Block(nn.Module):
             None if inputs == outputs else nn.Conv2d(inputs, outputs, 1, stride, bias=False)
         )
 
-    def forward(self, images: Tensor) -> Tensor:
-        active = self.norm1(images, relu=True)
+    def forward(self, terms: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        active, images = self.norm1.of_sum(*terms, relu=True)
         # A shortcut that changes the width reads the activated input, an identity the raw one.
         shortcut: Tensor = images if self.shortcut is None else self.shortcut(active)
         change: Tensor = self.conv2(self.dropout(self.norm2(self.conv1(active), relu=True)))
-        return shortcut + change
+        return shortcut, change
