@@ -4,6 +4,7 @@ from torch import nn
 
 from rebatch.errors import positive_int
 from rebatch.models.batch_norm import GroupedBatchNorm2d
+from rebatch.models.conv_relu import BiasedConv2d, BiasedReLU
 from rebatch.models.max_pool import MaxPool3x3
 
 
@@ -27,9 +28,10 @@ def alexnet_like(num_classes: int = 10, *, norm_batch_size: int | None = None) -
 
 def _stage(channels: int, norm_batch_size: int | None) -> tuple[nn.Module, ...]:
     # Batch norm comes after the ReLU: the authors' order, not the usual one.
+    conv = BiasedConv2d(channels, 64, 5, padding=2)
     return (
-        nn.Conv2d(channels, 64, 5, padding=2),
-        nn.ReLU(),
+        conv,
+        BiasedReLU(conv),
         GroupedBatchNorm2d(64, norm_batch_size),
         MaxPool3x3(),
     )
