@@ -37,7 +37,7 @@ class _Layer(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, outputs: Tensor, _: Any) -> Any:
-        from rebatch.kernels.packing import unpacked
+        from rebatch.kernels.packing import column_sums, unpacked
         from rebatch.kernels.recurrence import go_back
 
         inputs, weight, turned, hidden, cell, gates = ctx.saved_tensors
@@ -47,8 +47,7 @@ class _Layer(torch.autograd.Function):
             unpacked(flat.t() @ known.reshape(len(flat), -1), rows, width, parts=4)
             for known, (rows, width) in zip((inputs, hidden[:-1]), ctx.shapes, strict=True)
         )
-        units = ctx.shapes[1][1]
-        bias = unpacked(flat.sum(0).view(4, -1), 4, units).flatten()
+        bias = column_sums(flat, ctx.shapes[1][1], parts=4)
         return (flat @ weight).view(inputs.shape), into, back, bias, None, None
 
 

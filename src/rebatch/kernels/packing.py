@@ -12,6 +12,8 @@ import triton.language as tl
 from torch import Tensor
 
 BLOCK = 64
+SUMMED, TALL = 32, 256
+"""Columns that a program sums, few so that there are many programs, and rows at a time."""
 
 
 @triton.jit(do_not_specialize=["height", "width"])
@@ -64,7 +66,55 @@ def _packed(
     return target, turned
 
 
+@triton.jit(do_not_specialize=["height", "width", "rows"])
+def _unpack(source, target, height, padded_height, width, padded_width, rows, B: tl.constexpr):
+    """Fill a block of the target, whose parts have ``height`` of its ``rows`` each."""
+    row = tl.program_id(0) * B + tl.arange(0, B)
+    column = tl.program_id(1) * B + tl.arange(0, B)
+    from_row = row // height * padded_height + row % height
+    there = (row < rows)[:, None] & (column < padded_width)[None, :]
+    place = from_row.to(tl.int64)[:, None] * padded_width + column[None, :]
+    values = tl.load(source + place, there, 0.0).to(tl.float32)
+    place = row.to(tl.int64)[:, None] * width + column[None, :]
+    tl.store(target + place, values, there & (column < width)[None, :])
+
+
 def unpacked(matrix: Tensor, rows: int, width: int, parts: int = 1) -> Tensor:
     """Return what is not padding, in single precision."""
-    inside = matrix.view(parts, -1, matrix.shape[1])[:, : rows // parts, :width]
-    return inside.to(torch.float32).reshape(rows, width)
+    padded = matrix.contiguous()
+    target = torch.empty((rows, width), device=matrix.device, dtype=torch.float32)
+    grid = (triton.cdiv(rows, BLOCK), triton.cdiv(width, BLOCK))
+    _unpack[grid](
+        padded, target, rows // parts, len(padded) // parts, width, padded.shape[1], rows, B=BLOCK
+    )  # fmt: skip
+    return target
+
+
+@triton.jit(do_not_specialize=["rows", "width"])
+def _sum(
+    source, target, rows, columns, width, padded_width,
+    T: tl.constexpr, R: tl.constexpr, C: tl.constexpr,
+):  # fmt: skip
+    """Sum some columns; behind ``width`` of each part's ``padded_width`` there is padding."""
+    column = tl.program_id(0) * C + tl.arange(0, C)
+    row = tl.arange(0, R)
+    total = tl.zeros((R, C), tl.float32)
+    for at in range(0, T * R, R):
+        known = (at + row < rows)[:, None] & (column < columns)[None, :]
+        place = (at + row).to(tl.int64)[:, None] * columns + column[None, :]
+        total += tl.load(source + place, known, 0.0).to(tl.float32)
+    part, own = column // padded_width, column % padded_width
+    inside = (column < columns) & (own < width)
+    tl.store(target + part * width + own, tl.sum(total, axis=0), inside)
+
+
+def column_sums(matrix: Tensor, width: int, parts: int = 1) -> Tensor:
+    """Return the sums of the columns that are not padding, ``width`` of each part, in fp32."""
+    matrix = matrix.contiguous()
+    rows, columns = matrix.shape
+    target = torch.empty(parts * width, device=matrix.device, dtype=torch.float32)
+    _sum[triton.cdiv(columns, SUMMED),](
+        matrix, target, rows, columns, width, columns // parts,
+        T=triton.cdiv(rows, TALL), R=TALL, C=SUMMED, num_warps=8,
+    )  # fmt: skip
+    return target
