@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from rebatch.engine.casting import cast_together
 from rebatch.models import CifarResNet, GroupedBatchNorm2d, WideResNet, alexnet_like, fuse
 
 CASES = (
@@ -114,10 +115,12 @@ def gradients(network, precision, *, fused):
     images, labels = torch.randn(80, 3, 32, 32, device="cuda"), torch.arange(80, device="cuda") % 10
     if precision == torch.float64:
         model, images = model.double(), images.double()
+    half = precision == torch.bfloat16
     if fused:
         fuse(model)
-    with torch.autocast("cuda", dtype=torch.bfloat16, enabled=precision == torch.bfloat16):
-        logits = model(images)
+    forward = cast_together(model) if fused and half else model
+    with torch.autocast("cuda", dtype=torch.bfloat16, enabled=half):
+        logits = forward(images)
     torch.nn.functional.cross_entropy(logits.double(), labels).backward()
     moved = torch.cat([buffer.flatten().double() for buffer in model.buffers()])
     return torch.cat([weight.grad.flatten().double() for weight in model.parameters()]), moved

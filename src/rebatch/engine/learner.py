@@ -1,11 +1,12 @@
 """The update: a batch in, better weights out."""
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from rebatch.engine.casting import cast_together
 from rebatch.engine.exchange import Exchange
 from rebatch.engine.gauges import MicroGradients, NoiseSample, sample_of_ranks, squared_norm
 from rebatch.engine.graphs import Graphs
@@ -50,7 +51,7 @@ class Learner:
         choose_engine(self.engine, self.device, self.ranks.size)
         self._spare = Spare(self.model, self.device)
         self._exchange = Exchange(self.model, self.ranks, self.group)
-        self._forward = self.model
+        self._forward: Any = self.model  # or what computes the same, sooner
         self.graphs: Graphs | None = None
         if self.engine != "eager":
             self._prepare_graphs()
@@ -123,7 +124,9 @@ class Learner:
     def _prepare_graphs(self) -> None:
         if self.engine == "compiled":
             torch._dynamo.config.cache_size_limit = 64  # as many shapes as a plan may have
-            self._forward = torch.compile(self.model, dynamic=False)  # type: ignore[assignment]
+            self._forward = torch.compile(self.model, dynamic=False)
+        elif self.precision == "bf16":
+            self._forward = cast_together(self.model)
         graphs = self.graphs = Graphs(self._captured, self.device, self.report)
         self._rate, self._rate_is = torch.zeros((), device=self.device), 0.0
         self.optimizer.register_load_state_dict_post_hook(lambda _: graphs.forget())
