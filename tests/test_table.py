@@ -266,6 +266,13 @@ class TestJson:
         with pytest.raises(InputError, match="plan must be JSON written by to_json, got "):
             Plan.from_json(text)
 
+    @pytest.mark.parametrize(
+        ("text", "said"), [("{}", "one without 'data'"), ('{"data": 5}', "one of another form")]
+    )
+    def test_the_complaint_is_in_words(self, text, said):
+        with pytest.raises(InputError, match=f"got {said}$"):
+            Plan.from_json(text)
+
     @pytest.mark.parametrize("text", [None, 5, []])
     def test_what_is_no_text_is_refused(self, text):
         with pytest.raises(InputError, match="plan must be JSON written by to_json, got "):

@@ -15,7 +15,7 @@ from rebatch._amount import Amount, Examples
 from rebatch._rows import Row
 from rebatch._run import Place, Run
 from rebatch._table import Plan, too_large
-from rebatch.errors import InputError, positive_int, positive_number, shown
+from rebatch.errors import InputError, flaw, positive_int, positive_number
 from rebatch.policies import Decision, Outlook, Policy, Seen
 
 MEASURED = 8
@@ -145,7 +145,7 @@ class Course:
         except InputError:
             raise
         except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
-            raise InputError(f"plan must be one that a run recorded, got {shown(error)}") from None
+            raise InputError(f"plan must be one that a run recorded, got {flaw(error)}") from None
         return cls(plan, epochs, decisions, every)
 
     def _plan_so_far(self, *, ends_cycle: bool) -> Plan:

@@ -15,7 +15,7 @@ from typing import Any
 from rebatch._amount import Amount, Examples, Tokens, fraction
 from rebatch._rows import Portion, Row
 from rebatch._run import Place, Run
-from rebatch.errors import InputError, one_of, positive_int, shown
+from rebatch.errors import InputError, flaw, one_of, positive_int, shown
 from rebatch.schedules._schedule import CLOCKS
 
 
@@ -211,7 +211,7 @@ class Plan:
         try:
             return _read_plan(json.loads(text))
         except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
-            raise InputError(f"plan must be JSON written by to_json, got {shown(error)}") from None
+            raise InputError(f"plan must be JSON written by to_json, got {flaw(error)}") from None
 
     @cached_property
     def _places(self) -> tuple[Place, ...]:

@@ -77,3 +77,14 @@ def shown(value: object) -> str:
         return f"a number of {value.bit_length()} bits"  # Python refuses to print the longest
     text = repr(value)
     return text if len(text) <= 100 else f"{text[:97]}..."
+
+
+def flaw(error: Exception) -> str:
+    """Return what is wrong with data that could not be read, for the end of "must be …, got".
+
+    >>> flaw(KeyError("rows")), flaw(TypeError("'int' object is not iterable"))
+    ("one without 'rows'", 'one of another form')
+    """
+    if isinstance(error, KeyError):
+        return f"one without {error}"
+    return shown(str(error)) if isinstance(error, ValueError) else "one of another form"
