@@ -171,6 +171,10 @@ class TestNotes:
         assert (made.left_out, made.cycle_ends) == (180, (2, 4, 6))
         assert [made.updates_in(epoch) for epoch in range(6)] == [1, 0, 1, 0, 1, 0]
 
+    def test_a_batch_larger_than_the_data_is_noted(self):
+        made = plan(cyclical(40, width=1, steps=2), epochs=2, examples=50)
+        assert made.notes == ("batch size 80 is more than an epoch has: one update takes all 50",)
+
 
 class TestBaseline:
     def test_it_has_the_same_length_in_epochs(self):

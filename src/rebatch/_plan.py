@@ -173,6 +173,8 @@ class _Walk:
         for size in sorted({row.batch_size for row in rows}):
             if not self.amount.updates(count, size):
                 yield f"batch size {size} gives no update in an epoch of {count} samples"
+            elif isinstance(self.amount, Examples) and size > count:
+                yield f"batch size {size} is more than an epoch has: one update takes all {count}"
 
     def _show(self, clock: str) -> int:
         shows = {"epochs": self.here.epoch, "updates": self.here.update}

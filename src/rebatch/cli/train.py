@@ -124,6 +124,8 @@ def run_train(arguments: argparse.Namespace) -> None:
     def follow(job: "Job") -> "Watch":
         if speaks:
             _compare(job.plan.examples, case(recipe, "BL").plan().examples, recipe.data)
+            for said in job.plan.notes:
+                print(f"rebatch: note: {said}", file=sys.stderr)
         return bar.follow(job)
 
     with contextlib.ExitStack() as stack:
