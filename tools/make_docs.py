@@ -13,13 +13,15 @@ from itertools import groupby
 from pathlib import Path
 
 import rebatch
+from rebatch.recipes import DEMO
+from rebatch.records import read_json
 from rebatch.report import Chart, Mark, Series, panels, reproduction, write
-from rebatch.report._comparison import Line, columns_of
+from rebatch.report._comparison import Line, columns_of, seeds
 from rebatch.report._curves import WORDS, charts
 from rebatch.report._published import published, tables
 from rebatch.report._reproduction import Markup, markdown_table
 from rebatch.report._results import best
-from rebatch.report._runs import Group, headline, read_groups
+from rebatch.report._runs import Group, Run, headline, read_groups, spread
 from rebatch.report._titles import TITLES
 
 ROOT = Path(__file__).parent.parent
@@ -35,8 +37,10 @@ def made(root: Path = ROOT) -> dict[Path, str]:
     images = root / "docs" / "images"
     files = {root / "docs" / "results.md": text, images / "gallery.svg": gallery()}
     files |= {images / f"{recipe}.svg": picture for recipe, picture in pictures.items()}
-    for path in (root / "README.md", root / "docs" / "reproduction.md"):
-        files[path] = filled(path.read_text(encoding="utf-8"), groups)
+    for path in (root / "README.md", *sorted((root / "docs").glob("*.md"))):
+        text = path.read_text(encoding="utf-8")
+        if path not in files and re.search(MARKS, text, flags=re.DOTALL):
+            files[path] = filled(text, groups)
     return files
 
 
@@ -105,10 +109,14 @@ def filled(text: str, groups: Sequence[Group]) -> str:
 
 
 def _asked_for(names: Sequence[str], groups: Sequence[Group]) -> str:
-    """Return the coverage, or what was run of the tables named: TABLE or TABLE/RECIPE.
+    """Return what a mark asks for.
 
-    With ``cells`` before them, the cells of the paper alone: no controls, no further ensembles.
+    ``coverage``: how many cells were run.  ``runs RECIPE [CODE …]``: what those runs ended with;
+    without a recipe, all but the demo's.  TABLE or TABLE/RECIPE, several: what was run of them
+    beside the paper; with ``cells`` first, no controls and no further ensembles.
     """
+    if names[0] == "runs":
+        return _runs(groups, *names[1:])
     if names == ["coverage"]:
         head = ("table of the paper", "cells run", "of", "controls run", "of")
         return markdown_table(head, [_coverage(table, groups) for table in tables()])
@@ -117,6 +125,34 @@ def _asked_for(names: Sequence[str], groups: Sequence[Group]) -> str:
     asked = (line for name in names[alone:] for line in _lines(name, groups))
     kept = (line for line in asked if line.cell.value is not None or not alone)
     return markdown_table(head, [_row(line) for line in kept if line.values])
+
+
+def _runs(groups: Sequence[Group], recipe: str = "", *codes: str) -> str:
+    rows = []
+    for group in groups:
+        wanted = group.recipe == recipe if recipe else group.recipe != DEMO.name
+        if not wanted or (codes and (group.variant or group.schedule not in codes)):
+            continue
+        metric = headline([group])
+        updates = [run.result["updates"] for run in group.runs]
+        few, many = f"{min(updates):,}", f"{max(updates):,}"
+        folder = group.runs[0].folder.path.parent
+        rows.append(
+            [
+                Markup(f"`{folder.parent.name}/{folder.name}`"),
+                spread(group.values("final", metric)),
+                few if few == many else f"{few} to {many}",
+                "" if group.seconds is None else f"{group.seconds:,.1f}",
+                seeds(len(group.runs)),
+                ", ".join(dict.fromkeys(_made_on(run) for run in group.runs)),
+            ]
+        )
+    return markdown_table(("runs", "figure", "updates", "seconds", "seeds", "made on"), rows)
+
+
+def _made_on(run: Run) -> str:
+    graphs = read_json(run.folder.run).get("engine") == "graphs"
+    return f"{run.result['device']}{', graphs' if graphs else ''}"
 
 
 def _coverage(table: str, groups: Sequence[Group]) -> list[str]:

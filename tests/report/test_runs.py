@@ -36,6 +36,14 @@ def test_runs_that_differ_in_their_seed_alone_are_one_group(tmp_path):
     assert [run.result["seed"] for run in groups[0].runs] == [0, 1]
 
 
+def test_seconds_of_several_devices_are_no_mean(tmp_path):
+    write_run(tmp_path, "x", seconds=10.0, device="one")
+    write_run(tmp_path, "y", seed=1, seconds=20.0, device="one")
+    assert read_groups(tmp_path)[0].seconds == 15.0
+    write_run(tmp_path, "z", seed=2, seconds=900.0, device="another")
+    assert read_groups(tmp_path)[0].seconds is None
+
+
 def test_an_ensemble_of_one_is_none(tmp_path):
     write_run(tmp_path, "x", ensemble={"members": ["cycle-000"], "test_accuracy": 80.0})
     more = {"members": ["cycle-000", "final"], "test_accuracy": 88.0}

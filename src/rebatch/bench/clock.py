@@ -8,6 +8,9 @@ import torch
 
 from rebatch.engine.task import Batch, Task
 
+Tell = Callable[[str], None]
+"""Is told what is next: somebody is waiting."""
+
 
 class Loop(Protocol):
     """A training loop that can be taken up and left."""
@@ -27,9 +30,9 @@ def now(device: torch.device) -> float:
 class EpochClock:
     """Runs while a task is in an epoch, and stands while it is judged."""
 
-    def __init__(self, task: Task, device: torch.device) -> None:
+    def __init__(self, task: Task, device: torch.device, tell: Tell = lambda what: None) -> None:
         self._batches: Callable[[int, int], Iterator[Batch]] = task.batches
-        self._device = device
+        self._device, self._tell = device, tell
         watched: Any = task
         watched.batches = self._timed
         self.restart()
@@ -45,13 +48,14 @@ class EpochClock:
         return sum(self.finished) + now(self._device) - self._began
 
     def _timed(self, epoch: int, done: int) -> Iterator[Batch]:
+        self._tell(f"epoch {epoch}")
         self._began = now(self._device)
         yield from self._batches(epoch, done)
         self.finished.append(now(self._device) - self._began)
 
 
 def take_turns(
-    loops: dict[str, Loop], *, seconds: float, rounds: int, tell: Callable[[str], None]
+    loops: dict[str, Loop], *, seconds: float, rounds: int, tell: Tell
 ) -> dict[str, list[float]]:
     """Return the updates a second of every loop, round by round.
 

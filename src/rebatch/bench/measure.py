@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from rebatch.bench.cells import Cell
-from rebatch.bench.clock import Loop, now, take_turns
+from rebatch.bench.clock import Loop, Tell, now, take_turns
 from rebatch.bench.generated import generate, large_images, write_vectors
 from rebatch.bench.ours import Ours, captured, make_job
 from rebatch.bench.rivals import rivals
@@ -23,8 +23,6 @@ from rebatch.data import Normalize
 from rebatch.data.sets.imagenet import MEAN, STD
 from rebatch.recipes import Recipe, case, override
 from rebatch.recipes._build import build_model
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)

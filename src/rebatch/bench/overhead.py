@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from rebatch.bench.cells import Cell
+from rebatch.bench.clock import Tell
 from rebatch.bench.generated import generate
 from rebatch.bench.ours import Ours, make_job
 from rebatch.engine import loop
@@ -62,6 +63,7 @@ def measure_overhead(
     share: float = 1.0,
     engine: str = "auto",
     settings: tuple[str, ...] = (),
+    tell: Tell = lambda what: None,
 ) -> Overhead:
     """Train a cell for so many updates: in rounds with stopwatches, then under a profiler.
 
@@ -77,8 +79,13 @@ def measure_overhead(
             engine=engine,
         )
         ours = Ours(job)
+        tell("warming up")
         ours.turn(updates)
-        found = [_parts(ours, job, updates) for _ in range(rounds)]
+        found = []
+        for number in range(1, rounds + 1):
+            tell(f"round {number} of {rounds}")
+            found.append(_parts(ours, job, updates))
+        tell("profile")
         parts = {name: min(each[name] for each in found) for name in found[0]}
         return Overhead(parts, _profile(ours, updates))
 

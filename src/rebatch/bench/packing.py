@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from rebatch.bench.cells import Cell
+from rebatch.bench.clock import Tell
 from rebatch.bench.generated import generate
 from rebatch.bench.ours import Ours, make_job
 from rebatch.errors import RunError
@@ -64,14 +65,16 @@ def measure_packing(
     share: float = 1.0,
     engine: str = "auto",
     settings: tuple[str, ...] = (),
+    tell: Tell = lambda what: None,
 ) -> tuple[list[Level], bool]:
     """Return the speeds of one run, then of each number of ``jobs``, and if there was a service."""
     member = _Member(cell.model, cell.batch_size, str(device), engine, settings, share)
     override(cell.recipe, settings)  # what makes no sense is refused here, not in every process
     on_gpu = device.type == "cuda"
+    tell(f"starting {max(jobs)} runs")
     with mps() if on_gpu else nullcontext(slots(1, ())[0]) as extra:
         with _members(member, max(jobs), {**os.environ, **extra}) as members:
-            levels = [_level(members[:count], seconds) for count in dict.fromkeys((1, *jobs))]
+            levels = [_level(members[:count], seconds, tell) for count in dict.fromkeys((1, *jobs))]
         return levels, on_gpu and bool(extra)
 
 
@@ -102,7 +105,8 @@ def _members(
             process.communicate()
 
 
-def _level(members: "Sequence[subprocess.Popen[str]]", seconds: float) -> Level:
+def _level(members: "Sequence[subprocess.Popen[str]]", seconds: float, tell: Tell) -> Level:
+    tell(f"{len(members)} at once")
     for process in members:
         assert process.stdin is not None
         process.stdin.write(f"{seconds}\n")

@@ -8,12 +8,14 @@ import torch
 
 from rebatch import Plan
 from rebatch.bench.cells import Cell
-from rebatch.bench.clock import EpochClock
+from rebatch.bench.clock import EpochClock, Tell
 from rebatch.bench.generated import generate
 from rebatch.bench.ours import make_job
 from rebatch.engine.loop import train
 from rebatch.recipes import case, override
 
+EPOCHS = 8
+"""Of a cycle of CBS-2."""
 ALLOWED = 0.03
 """How much longer than its second the first epoch of a step may take, after the first cycle."""
 
@@ -41,15 +43,16 @@ def measure_switching(
     share: float = 1.0,
     engine: str = "auto",
     settings: tuple[str, ...] = (),
+    tell: Tell = lambda what: None,
 ) -> list[Step]:
     """Train through whole cycles of CBS-2 on generated data; evaluation is not counted."""
     recipe = override(Cell(model, 1).recipe, settings)
-    recipe = replace(recipe, epochs=8 * cycles)
+    recipe = replace(recipe, epochs=EPOCHS * cycles)
     with tempfile.TemporaryDirectory() as folder:
         made = case(recipe, "CBS-2")
         data = generate(recipe, share)
         job = make_job(made, data, device=device, folder=Path(folder), engine=engine)
-        clock = EpochClock(job.learner.task, device)
+        clock = EpochClock(job.learner.task, device, tell)
         train(job)
     return steps(job.plan, clock.finished)
 

@@ -91,17 +91,17 @@ def add_parts(benches: "Commands") -> None:
 
 def run_switching(arguments: argparse.Namespace) -> None:
     """Measure, print a row for each step, and write the record."""
-    from rebatch.bench.switching import measure_switching
+    from rebatch.bench.switching import EPOCHS, measure_switching
+    from rebatch.cli._progress import steps
 
     device = _device(arguments)
-    found = measure_switching(
-        device,
-        model=_model(arguments, device),
-        cycles=whole("cycles", arguments.cycles) or 2,
-        **_options(arguments),
-    )
-    steps = [{**asdict(step), "excess": step.excess} for step in found]
-    record = _record(arguments, "switching", device, {"steps": steps})
+    model, cycles = _model(arguments, device), whole("cycles", arguments.cycles) or 2
+    with steps(EPOCHS * cycles) as tell:
+        found = measure_switching(
+            device, model=model, cycles=cycles, tell=tell, **_options(arguments)
+        )
+    rows = [{**asdict(step), "excess": step.excess} for step in found]
+    record = _record(arguments, "switching", device, {"steps": rows})
     show_switching(record)
     _write(arguments, record)
 
@@ -127,11 +127,15 @@ def run_overhead(arguments: argparse.Namespace) -> None:
     """Measure, print a row for each part, and write the record."""
     from rebatch.bench.cells import Cell
     from rebatch.bench.overhead import measure_overhead
+    from rebatch.cli._progress import steps
 
     device = _device(arguments)
     updates = whole("updates", arguments.updates) or 200
     cell = Cell(_model(arguments, device), whole("size", arguments.size) or 10)
-    found = measure_overhead(device, cell=cell, updates=updates, **_options(arguments))
+    with steps(7) as tell:
+        found = measure_overhead(
+            device, cell=cell, updates=updates, tell=tell, **_options(arguments)
+        )
     values = {"model": cell.model, "batch_size": cell.batch_size, "share": found.share}
     record = _record(arguments, "overhead", device, {**values, **asdict(found)})
     show_overhead(record)
@@ -157,14 +161,16 @@ def run_packing(arguments: argparse.Namespace) -> None:
     """Measure, print a row for each level, and write the record."""
     from rebatch.bench.cells import Cell
     from rebatch.bench.packing import measure_packing
+    from rebatch.cli._progress import steps
 
     device = _device(arguments)
     jobs = [whole("jobs", part) or 1 for part in arguments.jobs.split(",")]
     cell = Cell(_model(arguments, device), whole("size", arguments.size) or 20)
     seconds = number("seconds", arguments.seconds) or 5.0
-    levels, served = measure_packing(
-        device, cell=cell, jobs=jobs, seconds=seconds, **_options(arguments)
-    )
+    with steps(1 + len({1, *jobs})) as tell:
+        levels, served = measure_packing(
+            device, cell=cell, jobs=jobs, seconds=seconds, tell=tell, **_options(arguments)
+        )
     values = {"model": cell.model, "batch_size": cell.batch_size, "seconds": seconds}
     found = {**values, "service": served, "levels": [asdict(level) for level in levels]}
     record = _record(arguments, "packing", device, found)

@@ -149,23 +149,12 @@ def _kept(
 def _measured(
     arguments: argparse.Namespace, cells: "Sequence[Cell]", device: "Device"
 ) -> Iterator[dict[str, Any]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
     from rebatch.bench.measure import Pace, measure
+    from rebatch.cli._progress import counter
 
     seconds, rounds = number("seconds", arguments.seconds), whole("rounds", arguments.rounds)
     pace = Pace(seconds or 1.0, rounds or 3, 0.01 if arguments.quick else 1.0)
-    screen = Console(stderr=True)
-    columns = (BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn())
-    bar = Progress(
-        TextColumn("{task.description}"),
-        *columns,
-        console=screen,
-        transient=True,
-        disable=not screen.is_terminal,
-    )
-    with bar:
+    with counter() as bar:
         task = bar.add_task("", total=len(cells))
         found = measure(
             cells,

@@ -1,15 +1,47 @@
 """What one sees while a run trains: where it is, how fast, how long still."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
 from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 if TYPE_CHECKING:
     from rebatch.engine.job import Job
     from rebatch.engine.state import Progress as RunProgress
+
+
+def counter() -> Progress:
+    """Return a bar over things that are counted: what is on, how many are done, since when."""
+    screen = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(20),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=screen,
+        transient=True,
+        disable=not screen.is_terminal,
+    )
+
+
+@contextmanager
+def steps(total: int) -> Iterator[Callable[[str], None]]:
+    """Show a bar over so many steps, and give what is to be told the name of each as it begins."""
+    with counter() as bar:
+        task, done = bar.add_task("", total=total), count()
+        yield lambda what: bar.update(task, description=what, completed=next(done))
 
 
 class TrainingBar:

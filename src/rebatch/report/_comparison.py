@@ -20,8 +20,8 @@ RULE = (
     "is larger than 2 s √(1 + 1/n) with n seeds: the paper's figure is a single run. One seed has "
     f"no spread: there it stands out above {PERPLEXITY:g} of perplexity or {ACCURACY:g} points of "
     "accuracy, which is a rule of thumb. Updates saved are counted against the baseline of the "
-    "same column; wall-clock is the mean of whole runs, judging and saving included, which may "
-    "have shared their device."
+    "same column; wall-clock is the mean of whole runs on one kind of device, judging and saving "
+    "included, which may have shared it."
 )
 NOT_RUN = "not run"
 

@@ -73,7 +73,9 @@ class Group:
 
     @property
     def seconds(self) -> float | None:
-        """Time of one run from start to end, the mean over seeds."""
+        """Time of one run from start to end, the mean over seeds; none if devices differ."""
+        if len({run.result.get("device") for run in self.runs}) > 1:
+            return None
         known = [figure(run.result.get("seconds")) for run in self.runs]
         found = [seconds for seconds in known if seconds is not None]
         return mean(found) if found else None
