@@ -70,3 +70,14 @@ def test_one_kernel_casts_all_weights_of_a_gpu_and_one_their_gradients(name: str
         learn(model, forward, images, "cuda")
     names = [event.name for event in profile.events() if "multi_tensor_apply" in event.name]
     assert len(names) == 2
+
+
+def test_a_weight_that_two_layers_share_is_cast_once() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4))
+    model[2].weight = model[0].weight
+    plain = copy.deepcopy(model)
+    images = torch.rand(8, 4)
+    ours, theirs = learn(model, cast_together(model), images), learn(plain, plain, images)
+    for mine, its in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(mine, its, rtol=1e-2, atol=1e-3)

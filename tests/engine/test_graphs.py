@@ -12,7 +12,7 @@ from rebatch.engine.language import LanguageTask
 from rebatch.engine.learner import Learner
 from rebatch.engine.state import Progress
 from rebatch.engine.task import count
-from rebatch.models import CifarResNet, LanguageModel
+from rebatch.models import CifarResNet, LanguageModel, WideResNet, alexnet_like, fuse
 
 gpu = pytest.mark.gpu
 GPU = torch.device("cuda")
@@ -42,7 +42,12 @@ def _the_same_sums():
 
 
 def pictures(
-    engine: str, *, attacked: bool = False, micro: int | None = None, precision: str = "fp32"
+    engine: str,
+    *,
+    attacked: bool = False,
+    micro: int | None = None,
+    precision: str = "fp32",
+    network=CifarResNet,
 ) -> Learner:
     torch.manual_seed(0)
     images = torch.randint(0, 256, (200, 3, 32, 32), dtype=torch.uint8)
@@ -57,7 +62,7 @@ def pictures(
         augment=crop_and_flip(padding=4),
         adversarial=Adversarial() if attacked else None,
     )
-    model = CifarResNet(10, norm_batch_size=16).to(GPU)
+    model = network(10, norm_batch_size=16).to(GPU, memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(
         model.parameters(), lr=1.0, momentum=0.9, nesterov=True, weight_decay=5e-4, fused=True
     )
@@ -129,6 +134,26 @@ def test_graphs_in_bf16_learn_as_eager_updates_though_weights_are_cast_together(
     # The rate is a tensor there: what differs in the last bit now and then rounds another way.
     assert losses(graphs) == pytest.approx(reference, rel=1e-2)
     assert graphs.pop_reports() == []
+
+
+@gpu
+@pytest.mark.parametrize("network", [alexnet_like, CifarResNet, WideResNet])
+def test_fused_networks_learn_in_graphs_as_without(network):
+    """What a run on one GPU does: kernels of our own, weights cast together, and replayed."""
+    found = []
+    for engine in ("eager", "graphs"):
+        learner = pictures(engine, attacked=True, precision="bf16", network=network)
+        fuse(learner.model)
+        told = losses(learner)
+        norm = next(m for m in learner.model.modules() if hasattr(m, "running_mean"))
+        found.append([told, norm.running_mean.tolist(), int(norm.num_batches_tracked)])
+    assert learner.graphs is not None
+    assert learner.graphs.captures >= 2
+    assert learner.pop_reports() == []
+    (eager, mean, seen), (graphs, its_mean, its_seen) = found
+    assert graphs == pytest.approx(eager, rel=2e-2)
+    assert its_mean == pytest.approx(mean, rel=2e-2, abs=1e-3)
+    assert its_seen == seen
 
 
 @gpu

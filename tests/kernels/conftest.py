@@ -8,7 +8,10 @@ import pytest
 
 @pytest.fixture
 def interpreted(request):
-    """Evaluate an expression of the test's own file where Triton interprets its kernels."""
+    """Evaluate an expression of the test's own file where Triton interprets its kernels.
+
+    It must hold no NaN: comparisons pass over that.
+    """
     pytest.importorskip("triton")
 
     def evaluate(expression: str):
@@ -17,7 +20,8 @@ def interpreted(request):
             [
                 sys.executable,
                 "-c",
-                f"import json; from {request.path.stem} import *; print(json.dumps({expression}))",
+                f"import json; from {request.path.stem} import *; "
+                f"print(json.dumps({expression}, allow_nan=False))",
             ],
             env={**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(paths)},
             capture_output=True,

@@ -62,4 +62,4 @@ def test_a_gpu_packs_and_sums_exactly(shape):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("shape", [(300, 50, 70), (1400, 1500, 10_000)])
 def test_a_gpu_errs_by_the_rounding_of_bf16(shape):
-    assert max(linear_errors(torch.bfloat16, "cuda", *shape)) < 1e-2
+    assert all(error < 1e-2 for error in linear_errors(torch.bfloat16, "cuda", *shape))

@@ -68,6 +68,17 @@ def test_a_sum_is_normalised_and_given() -> None:
     assert ours.of_sum(first)[1] is first
 
 
+def test_plain_averages_are_taken_where_layers_are_fused_too() -> None:
+    fused, plain = (GroupedBatchNorm2d(3, 2) for _ in range(2))
+    images = torch.randn(6, 3, 4, 4)
+    fused.fused = True
+    for norm in (fused, plain):
+        norm.momentum = None  # as `engine.ensemble.reestimate` sets it
+        norm.of_sum(images, images)
+    assert torch.equal(fused.running_mean, plain.running_mean)
+    assert fused.running_mean.all()
+
+
 def test_evaluation_does_not_depend_on_the_group() -> None:
     images = torch.randn(6, 3, 4, 4)
     norm = GroupedBatchNorm2d(3, norm_batch_size=2)

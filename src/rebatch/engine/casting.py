@@ -14,7 +14,8 @@ def cast_together(model: nn.Module) -> Callable[..., Any]:
 
     Recurrent models, which have kernels that read weights as they are, are returned themselves.
     """
-    names = list(_names(model))
+    own = dict(model.named_parameters())  # a weight that is shared has its first name alone
+    names = [name for name in _names(model) if name in own]
     if not names or any(isinstance(module, nn.RNNBase) for module in model.modules()):
         return model
 

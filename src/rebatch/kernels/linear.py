@@ -1,4 +1,4 @@
-"""A linear layer of any width, at the speed of one whose rows are whole tiles."""
+"""A linear layer whose inputs are padded to whole tiles; its outputs are as many as they are."""
 
 from typing import Any
 

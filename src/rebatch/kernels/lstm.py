@@ -9,7 +9,7 @@ from torch.nn.functional import dropout, pad
 
 State = tuple[Tensor, Tensor]
 MOST_COLUMNS = 128
-"""Columns up to which this is worth it: beyond, cuDNN's matrix products are large enough."""
+"""Columns up to which this is used: it has been measured up to 80, where it still gains."""
 
 
 class _Layer(torch.autograd.Function):

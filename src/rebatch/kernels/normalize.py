@@ -134,7 +134,7 @@ def _normalize(
         if ADDS:
             y += tl.load(added + place, known, 0.0).to(tl.float32)
         if RELU:
-            y = tl.maximum(y, 0.0)
+            y = tl.maximum(y, 0.0, propagate_nan=tl.PropagateNan.ALL)
         tl.store(output + place, y.to(output.dtype.element_ty), known)
 
 

@@ -15,6 +15,8 @@ import triton.language as tl
 from torch import Tensor, channels_last
 from torch.autograd.function import once_differentiable
 
+from rebatch.kernels.strips import channels_of
+
 TILE = 1024
 """Numbers that a program takes at a time."""
 CHANNELS = 64
@@ -83,7 +85,7 @@ def _backward(
 def _launch(images: Tensor) -> tuple[int, tuple[int, int], dict[str, int]]:
     """Return the pixels of all images, a program for each part of them, and what it takes."""
     samples, width, height, across = images.shape
-    channels = min(CHANNELS, width & -width)
+    channels = channels_of(width, CHANNELS)
     own, rows = TILE // channels, samples * height * across
     return rows, (triton.cdiv(rows, own), width // channels), {"R": own, "C": channels}
 

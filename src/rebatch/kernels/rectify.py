@@ -32,7 +32,8 @@ def _rectify(
     for at in range(0, T * R, R):
         known = (at + row < own)[:, None]
         place = start + (at + row)[:, None] * width
-        y = tl.maximum(tl.load(images + place, known, 0.0).to(tl.float32) + offset, 0.0)
+        y = tl.load(images + place, known, 0.0).to(tl.float32) + offset
+        y = tl.maximum(y, 0.0, propagate_nan=tl.PropagateNan.ALL)
         tl.store(output + place, y.to(output.dtype.element_ty), known)
 
 

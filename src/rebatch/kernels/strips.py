@@ -71,6 +71,6 @@ class Cut(NamedTuple):
         return torch.empty(shape, device=like.device, dtype=torch.float32)
 
 
-def channels_of(width: int) -> int:
+def channels_of(width: int, most: int = CHANNELS) -> int:
     """Return how many of ``width`` channels a program takes: a power of two that divides it."""
-    return min(CHANNELS, width & -width)
+    return min(most, width & -width)

@@ -16,9 +16,10 @@ def can_fuse(device: torch.device) -> bool:
     try:
         from rebatch.kernels.cross_entropy import mean_cross_entropy
 
-        logits = torch.zeros(2, 8, device=device, dtype=torch.bfloat16, requires_grad=True)
-        loss = mean_cross_entropy(logits, torch.zeros(2, device=device, dtype=torch.long))
-        loss.backward()  # type: ignore[no-untyped-call]
+        with torch.cuda.device(device):  # Triton launches on the current one, wherever tensors are
+            logits = torch.zeros(2, 8, device=device, dtype=torch.bfloat16, requires_grad=True)
+            loss = mean_cross_entropy(logits, torch.zeros(2, device=device, dtype=torch.long))
+            loss.backward()  # type: ignore[no-untyped-call]
     except Exception:  # whatever a missing compiler or an odd driver leads to
         return False
     return True

@@ -29,7 +29,7 @@ class GroupedBatchNorm2d(nn.BatchNorm2d):
 
     def forward(self, input: Tensor, add: Tensor | None = None, *, relu: bool = False) -> Tensor:
         """Normalise ``input`` (sample, channel, row, column), add to it, and rectify if asked."""
-        if self.fused and self.training:
+        if self._uses_kernels:
             return self._fused(input, None, add, relu)[0]
         found = self._in_groups(input)
         found = found if add is None else found + add
@@ -39,12 +39,17 @@ class GroupedBatchNorm2d(nn.BatchNorm2d):
         self, input: Tensor, plus: Tensor | None = None, *, relu: bool = False
     ) -> tuple[Tensor, Tensor]:
         """Normalise ``input + plus``, rectify if asked to, and give that sum too."""
-        if plus is not None and self.fused and self.training:
+        if plus is not None and self._uses_kernels:
             found, whole = self._fused(input, plus, None, relu)
             assert whole is not None
             return found, whole
         whole = input if plus is None else input + plus
         return self(whole, relu=relu), whole
+
+    @property
+    def _uses_kernels(self) -> bool:
+        # Without a momentum the statistics are plain averages, which the kernels do not take.
+        return self.fused and self.training and self.momentum is not None
 
     def _in_groups(self, input: Tensor) -> Tensor:
         size = self.norm_batch_size
@@ -61,11 +66,12 @@ class GroupedBatchNorm2d(nn.BatchNorm2d):
         assert self.running_mean is not None
         assert self.running_var is not None
         assert self.num_batches_tracked is not None
+        assert self.momentum is not None
         moving = Statistics(
             self.running_mean,
             self.running_var,
             self.num_batches_tracked,
-            self.momentum or 0.0,
+            self.momentum,
             self.eps,
         )
         size = self.norm_batch_size or len(input)
