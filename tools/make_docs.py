@@ -45,8 +45,9 @@ def made(root: Path = ROOT) -> dict[Path, str]:
 
 
 def compared(groups: Sequence[Group]) -> Iterator[tuple[str, list[Group]]]:
-    """Yield the recipes whose baseline was run beside a cycle, with what is drawn of them."""
-    own = (group for group in groups if group.is_plain or _is_of_the_paper(group))
+    """Yield the paper's recipes whose baseline was run beside a cycle, with what is drawn."""
+    known = (group for group in groups if group.recipe != DEMO.name)
+    own = (group for group in known if group.is_plain or _is_of_the_paper(group))
     for recipe, found in groupby(own, key=lambda group: group.recipe):
         runs = list(found)
         baselines = [group for group in runs if group.is_plain and group.schedule == "BL"]

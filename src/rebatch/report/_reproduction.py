@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rebatch.report._comparison import COLUMNS, RULE, Line, columns_of, is_in_a_table, seeds
@@ -22,11 +23,12 @@ def reproduction(root: Path) -> str:
     others = [group for group in groups if not is_in_a_table(group)]
     if others:
         parts.append(f"## Runs beside the paper's cells\n\n{_others(others)}")
-    caption, decided = shown_rows(groups)
+    caption, decided = shown_rows([replace(group, runs=group.runs[:1]) for group in groups])
     if decided:
         rows = [[written(value) for value in row] for row in decided]
         table = markdown_table(SHOWN, rows)
-        parts.append(f"## Decisions of adaptive runs\n\n{caption}.\n\n{table}")
+        said = f"Of the first seed of each schedule. {caption}."
+        parts.append(f"## Decisions of adaptive runs\n\n{said}\n\n{table}")
     return "\n\n".join(parts) + "\n"
 
 
