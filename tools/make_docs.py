@@ -14,14 +14,13 @@ from pathlib import Path
 
 import rebatch
 from rebatch.recipes import DEMO
-from rebatch.records import read_json
 from rebatch.report import Chart, Mark, Series, panels, reproduction, write
 from rebatch.report._comparison import Line, columns_of, seeds
 from rebatch.report._curves import WORDS, charts
 from rebatch.report._published import published, tables
 from rebatch.report._reproduction import Markup, markdown_table
 from rebatch.report._results import best
-from rebatch.report._runs import Group, Run, headline, read_groups, spread
+from rebatch.report._runs import Group, headline, read_groups, spread
 from rebatch.report._titles import TITLES
 
 ROOT = Path(__file__).parent.parent
@@ -145,15 +144,10 @@ def _runs(groups: Sequence[Group], recipe: str = "", *codes: str) -> str:
                 few if few == many else f"{few} to {many}",
                 "" if group.seconds is None else f"{group.seconds:,.1f}",
                 seeds(len(group.runs)),
-                ", ".join(dict.fromkeys(_made_on(run) for run in group.runs)),
+                ", ".join(dict.fromkeys(run.made_on for run in group.runs)),
             ]
         )
     return markdown_table(("runs", "figure", "updates", "seconds", "seeds", "made on"), rows)
-
-
-def _made_on(run: Run) -> str:
-    graphs = read_json(run.folder.run).get("engine") == "graphs"
-    return f"{run.result['device']}{', graphs' if graphs else ''}"
 
 
 def _coverage(table: str, groups: Sequence[Group]) -> list[str]:

@@ -75,7 +75,7 @@ class _Reader:
                 return tuple((self.read(key), self.read(value)) for key, value in pairs)
             case ast.Call(func=ast.Name(id=name)):
                 return self._make(name, node)
-        raise _Misread(node, "only calls, numbers and tuples may stand")
+        raise _Misread(node, "only calls, numbers, texts and tuples may stand")
 
     def _make(self, name: str, node: ast.Call) -> object:
         if name not in self.makers:

@@ -45,14 +45,11 @@ def without_clock(path: Path) -> list[dict]:
 def test_a_run_ends_in_one_line_and_a_folder(tmp_path, capsys):
     assert train(tmp_path / "run", "--schedule", "CBS-1-2", "--seed", "3") == 0
     result = read_json(tmp_path / "run" / "result.json")
-    accuracy, together = result["final"]["test_accuracy"], result["ensemble"]["test_accuracy"]
+    accuracy = result["final"]["test_accuracy"]
     said, nothing = capsys.readouterr()
     assert nothing == ""
     head, tail = said.strip().split(" updates in ")
-    assert head == (
-        f"digits CBS-1-2 seed 3; test_accuracy {accuracy:.2f}; "
-        f"ensemble of 1: test_accuracy {together:.2f}; 135"
-    )
+    assert head == (f"digits CBS-1-2 seed 3; test_accuracy {accuracy:.2f}; 135")
     assert tail.endswith(f" s; records in {tmp_path / 'run'}")
 
 

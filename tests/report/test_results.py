@@ -74,7 +74,7 @@ def test_the_lowest_perplexity_and_the_highest_accuracy_stand_out(runs, tmp_path
 
 def test_the_verdict_tells_gain_spread_and_cost(runs):
     assert verdict(read_groups(runs), "test_perplexity") == (
-        "The best schedule besides the baseline, CBS-10, is 2.00 better than it (test perplexity; "
+        "The best schedule besides the baseline, CBS-10, is 2.00 better than BL (test perplexity; "
         "from seed to seed the baseline itself spreads 1.00) with 50 % of its updates."
     )
 
@@ -82,7 +82,7 @@ def test_the_verdict_tells_gain_spread_and_cost(runs):
 def test_a_loss_is_said_as_it_is(tmp_path):
     write_run(tmp_path, "BL", 0, 80.0)
     write_run(tmp_path, "CBS-10", 0, 81.5)
-    assert "is 1.50 worse than it" in verdict(read_groups(tmp_path), "test_perplexity")
+    assert "is 1.50 worse than BL" in verdict(read_groups(tmp_path), "test_perplexity")
 
 
 def test_without_a_baseline_there_is_no_verdict(tmp_path):

@@ -55,7 +55,7 @@ def run_reproduce(arguments: argparse.Namespace) -> None:
     runs = runs_of(cells, chosen, arguments.settings)
     out = local_folder(arguments.out)
     if arguments.dry_run:
-        _print_dry_run(cells, runs, len(chosen), out, arguments)
+        _print_dry_run(cells, runs, len(set(chosen)), out, arguments)
         return
     from rebatch.sweeps import Stopped
 
@@ -117,10 +117,13 @@ def _print_dry_run(
     folders = [out] if arguments.rates is None else [out, arguments.rates]
     rates = read_rates(folders, device)
     print("\n".join(_lines(cells, runs, rates)))
-    updates = sum(run.plan.updates for run in runs)
+    left = [run for run in runs if not (out / run.folder / "result.json").exists()]
+    done = len(runs) - len(left)
+    updates = sum(run.plan.updates for run in left)
+    rest = f"{_total(left, rates)} on {device}" if left else "nothing left to run"
     print(
-        f"{_count(len(cells), 'cell')}, {_count(len(runs), 'run')} with {_count(seeds, 'seed')}, "
-        f"{updates:,} updates, {_total(runs, rates)} on {device}"
+        f"{_count(len(cells), 'cell')}, {_count(len(runs), 'run')} with {_count(seeds, 'seed')}"
+        f"{f', {done} finished' if done else ''}, {updates:,} updates, {rest}"
     )
 
 

@@ -183,7 +183,7 @@ def summary(result: dict[str, Any], out: Path) -> str:
     ensemble = result["ensemble"] or {}
     together = [f"{name} {value:.2f}" for name, value in ensemble.items() if _headline(name)]
     parts = [f"{result['recipe']} {result['schedule']} seed {result['seed']}", *figures]
-    if together:
+    if together and len(ensemble["members"]) > 1:
         parts.append(f"ensemble of {len(ensemble['members'])}: {', '.join(together)}")
     parts.append(f"{result['updates']:,} updates in {result['seconds']:,.0f} s")
     return f"{'; '.join(parts)}; records in {out}"

@@ -33,7 +33,8 @@ class auto(Policy):
     the size drops to the base.  ``cycle`` is about how many epochs a cycle takes; the last one
     ends with the budget.  Validation that keeps getting worse makes the size grow at once.
 
-    The run never takes more updates than the paper's four-step cycle from ``base``.
+    The run never takes more updates than the paper's cycle from ``base`` over the same epochs, of
+    four steps, or of one an epoch where there are fewer epochs.
 
     >>> outlook = Outlook(39, 1, lambda size: 26_560 // size, 26_560)
     >>> seen = [Seen(10, 0, 1, 2656, 0, 0, 5.7, noise_scale=160.0)]
@@ -139,8 +140,8 @@ class auto(Policy):
 
     def _allowed(self, outlook: Outlook) -> Fraction:
         """Return the updates of the paper's cycle from the base over the whole budget."""
-        updates = sum(map(outlook.updates_of, self._stairs(0, outlook)))
-        return Fraction(outlook.epochs * updates, STEPS)
+        stairs = self._stairs(0, outlook)
+        return Fraction(outlook.epochs * sum(map(outlook.updates_of, stairs)), len(stairs))
 
     def _sizes(self, shift: int, outlook: Outlook) -> tuple[int, ...]:
         """Return the stairs from the base, moved up by powers of two, to 8 times that."""
@@ -148,7 +149,8 @@ class auto(Policy):
 
     def _stairs(self, shift: int, outlook: Outlook) -> list[int]:
         limit = self.limit(outlook)
-        return [grown(self.base, 2, j, limit) for j in range(shift, shift + STEPS)]
+        steps = min(STEPS, outlook.epochs)  # an epoch is the shortest step
+        return [grown(self.base, 2, j, limit) for j in range(shift, shift + steps)]
 
     def _shift(self, seen: Sequence[Seen], outlook: Outlook) -> int:
         """Return by how many powers of two the first epoch moves the base up: 2 at most."""

@@ -8,7 +8,6 @@ from statistics import mean, stdev
 from rebatch.report._controls import controls
 from rebatch.report._published import Published, published, tables
 from rebatch.report._runs import Group, saved, spread
-from rebatch.report._scaling_text import duration
 
 COLUMNS = (
     *("schedule", "ours", "paper", "difference", "seeds"),
@@ -21,9 +20,9 @@ RULE = (
     f"no spread: there it stands out above {PERPLEXITY:g} of perplexity or {ACCURACY:g} points of "
     "accuracy, which is a rule of thumb. Updates saved are counted against the baseline of the "
     "same column; wall-clock is the mean of whole runs on one kind of device, judging and saving "
-    "included, which may have shared it."
+    'included, which may have shared it; "graphs" are whole updates as CUDA graphs.'
 )
-NOT_RUN = "not run"
+NOT_RUN, NO_ENSEMBLE = "not run", "one member"
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,11 @@ class Line:
         """Whether the runs are those of this very cell, not others that train in the same way."""
         group = self.group if self.values else None
         return group is not None and group.variant == self.cell.variant
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether the runs of an ensemble were made, but hold one snapshot of it alone."""
+        return self.cell.part == "ensemble" and self.group is not None and not self.values
 
     @property
     def difference(self) -> float | None:
@@ -79,14 +83,14 @@ class Line:
         off = self.difference
         return [
             self.name,
-            spread(self.values) if ran else NOT_RUN,
+            spread(self.values) if ran else NO_ENSEMBLE if self.is_alone else NOT_RUN,
             "" if cell.value is None else str(cell.value),
             "" if off is None else f"{off:+.2f}".replace("-", "−"),
             "" if ran is None else seeds(len(self.values)),
             f"{ran.updates:,}" if ran else "",
             f"{cell.updates:,}" if cell.updates else "",
             saved(ran, self.baseline) if ran else "",
-            duration(ran.seconds) if ran and ran.seconds is not None else "",
+            ran.time if ran else "",
         ]
 
 

@@ -2,7 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rebatch.report._comparison import COLUMNS, NOT_RUN, RULE, Line, allowance, columns_of
+from rebatch.report._comparison import (
+    COLUMNS,
+    NO_ENSEMBLE,
+    NOT_RUN,
+    RULE,
+    Line,
+    allowance,
+    columns_of,
+)
 from rebatch.report._controls import questions
 from rebatch.report._page import Heading, Section, Text
 from rebatch.report._published import tables
@@ -45,7 +53,7 @@ def _section(table: str, columns: Mapping[str, Sequence[Line]]) -> Iterator[Sect
 def _cells(line: Line) -> list[Value | Cell]:
     schedule, ours, paper, off, *rest = line.texts()
     name = Cell(schedule, "quiet" if line.cell.beside else "")
-    mine = Cell(ours, "quiet" if ours == NOT_RUN else "")
+    mine = Cell(ours, "quiet" if ours in (NOT_RUN, NO_ENSEMBLE) else "")
     marked = Cell(off, "warn", _why(line)) if line.differs else off
     return [name, mine, paper, marked, *rest]
 

@@ -10,7 +10,6 @@ from rebatch.report._controls import questions
 from rebatch.report._decisions import SHOWN, shown_rows
 from rebatch.report._published import tables
 from rebatch.report._runs import Group, devices, headline, read_groups, spread
-from rebatch.report._scaling_text import duration
 from rebatch.report._titles import NOTES, TITLES
 from rebatch.report._values import written
 
@@ -55,9 +54,8 @@ def _others(groups: Sequence[Group]) -> str:
         metric = headline([group])
         final = f"{spread(group.values('final', metric))} ({metric.replace('_', ' ')})"
         counts = [seeds(len(group.runs)), f"{group.updates:,}"]
-        time = "" if group.seconds is None else duration(group.seconds)
         ensemble = spread(group.values("ensemble", metric))
-        rows.append([_code(group.recipe), group.name, final, ensemble, *counts, time])
+        rows.append([_code(group.recipe), group.name, final, ensemble, *counts, group.time])
     return markdown_table(head, rows)
 
 

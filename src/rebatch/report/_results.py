@@ -10,8 +10,8 @@ from rebatch.report._curves import WORDS, charts
 from rebatch.report._decisions import decision_sections
 from rebatch.report._page import Heading, Section, Text, page
 from rebatch.report._paper_sections import paper_sections
-from rebatch.report._runs import Group, headline, read_groups, saved, spread
-from rebatch.report._scaling_text import duration
+from rebatch.report._published import trained_as
+from rebatch.report._runs import Group, headline, read_groups, saved, spread, unfinished
 from rebatch.report._table import Cell, Table
 from rebatch.report._titles import FIGURES
 
@@ -24,6 +24,8 @@ def results_page(root: Path, title: str = "Results") -> str:
     sections = paper_sections(groups)
     for recipe, found in groupby(groups, key=lambda group: group.recipe):
         sections += recipe_sections(recipe, list(found))
+    missing = unfinished(root)
+    sections += [Text(f"Not finished, and not in here: {'; '.join(missing)}.")] if missing else []
     return page(title, sections)
 
 
@@ -42,7 +44,7 @@ def recipe_sections(recipe: str, groups: Sequence[Group]) -> list[Section | Sequ
 
 def _table(recipe: str, groups: Sequence[Group], metric: str) -> Table:
     rows = [
-        [*row, _best_epoch(group, metric), spread(_training(group, metric)), _time(group)]
+        [*row, _best_epoch(group, metric), spread(_training(group, metric)), group.time]
         for row, group in zip(table_rows(groups, metric), groups, strict=True)
     ]
     columns = [*COLUMNS, "best", "training", "wall-clock"]
@@ -50,13 +52,8 @@ def _table(recipe: str, groups: Sequence[Group], metric: str) -> Table:
     return Table(columns=columns, rows=rows, caption=caption, download=f"{recipe}.csv")
 
 
-def _time(group: Group) -> str:
-    return "" if group.seconds is None else duration(group.seconds)
-
-
 def table_rows(groups: Sequence[Group], metric: str) -> list[list[Any]]:
     """Return a line a schedule: figures over seeds, and updates against the baseline."""
-    baseline = next((group for group in groups if group.schedule == "BL"), None)
     first = best(groups, metric)
     rows = []
     for group in groups:
@@ -67,28 +64,38 @@ def table_rows(groups: Sequence[Group], metric: str) -> list[list[Any]]:
                 Cell(final, "best", "the best final value") if group is first else final,
                 spread(group.values("ensemble", metric)),
                 group.updates,
-                saved(group, baseline),
+                saved(group, baseline_of(group, groups)),
                 len(group.runs),
             ]
         )
     return rows
 
 
+def baseline_of(group: Group, groups: Sequence[Group]) -> Group | None:
+    """Return the baseline with the same settings: other epochs or data are another question."""
+    same = [g for g in groups if g.schedule == "BL" and g.overrides == group.overrides]
+    alike = (g for g in same if trained_as(g.variant) is None)
+    return next(alike, None)
+
+
 def verdict(groups: Sequence[Group], metric: str) -> str:
     """Say in a sentence whether the best cycle beats the baseline, and by more than the spread."""
-    baseline = next((group for group in groups if group.schedule == "BL"), None)
-    others = [group for group in groups if group.schedule != "BL"]
-    if baseline is None or not others:
+    others = [g for g in groups if g.schedule != "BL" and baseline_of(g, groups) is not None]
+    if not others:
         return ""
     first = best(others, metric)
+    baseline = baseline_of(first, groups)
+    assert baseline is not None
     finals = first.values("final", metric), baseline.values("final", metric)
     if not all(finals):
         return ""
     gain = mean(finals[0]) - mean(finals[1])
     gain = -gain if _falls(metric) else gain
-    word = "better than" if gain >= 0.005 else "worse than" if gain <= -0.005 else "off"
+    size = f"{abs(gain):.2f}"
+    better = f"{size} {'better' if gain > 0 else 'worse'} than"
     return (
-        f"The best schedule besides the baseline, {first.name}, is {abs(gain):.2f} {word} it "
+        f"The best schedule besides the baseline, {first.name}, is "
+        f"{'level with' if size == '0.00' else better} {baseline.name} "
         f"({WORDS.get(metric, metric)}; {_certainty(finals[1])}) "
         f"with {100 * first.updates / baseline.updates:.0f} % of its updates."
     )

@@ -10,7 +10,10 @@ from typing import Any
 from rebatch.errors import InputError
 from rebatch.records import RunFolder, find_runs, read_json, read_lines
 from rebatch.report._checks import checked_decision, checked_epoch, checked_result, figure
+from rebatch.report._scaling_text import duration
 
+PLAIN = "eager"
+"""The engine of runs that name none."""
 Key = tuple[str, str, str | None, tuple[str, ...]]
 HEADLINES = ("test_perplexity", "test_accuracy", "validation_accuracy")
 
@@ -21,6 +24,17 @@ class Run:
 
     folder: RunFolder
     result: dict[str, Any]
+
+    @cached_property
+    def engine(self) -> str:
+        """How its updates were made."""
+        return str(read_json(self.folder.run).get("engine", PLAIN))
+
+    @property
+    def made_on(self) -> str:
+        """The device, with the engine where it is not the plain one."""
+        device = str(self.result.get("device", "unknown"))
+        return device if self.engine == PLAIN else f"{device}, {self.engine}"
 
     @cached_property
     def lines(self) -> list[dict[str, Any]]:
@@ -73,12 +87,20 @@ class Group:
 
     @property
     def seconds(self) -> float | None:
-        """Time of one run from start to end, the mean over seeds; none if devices differ."""
-        if len({run.result.get("device") for run in self.runs}) > 1:
+        """Time of one run from start to end, the mean over seeds; none if these are not alike."""
+        if len({run.made_on for run in self.runs}) > 1:
             return None
         known = [figure(run.result.get("seconds")) for run in self.runs]
         found = [seconds for seconds in known if seconds is not None]
         return mean(found) if found else None
+
+    @property
+    def time(self) -> str:
+        """That time in words, with the engine where it is not the plain one."""
+        if self.seconds is None:
+            return ""
+        engine = self.runs[0].engine
+        return f"{duration(self.seconds)}{'' if engine == PLAIN else f', {engine}'}"
 
     @property
     def is_plain(self) -> bool:
@@ -110,6 +132,19 @@ def read_groups(root: Path) -> list[Group]:
         Group(recipe, schedule, variant, overrides, tuple(_by_seed(runs)))
         for (recipe, schedule, variant, overrides), runs in ordered
     ]
+
+
+def unfinished(root: Path) -> list[str]:
+    """Say of every run without a result which it is, and how it stands."""
+    said = []
+    for folder in find_runs(root):
+        if not folder.result.exists():
+            about = read_json(folder.run)
+            names = [about.get("recipe"), about.get("schedule"), about.get("variant")]
+            parts = [*names, *(about.get("overrides") or ()), f"seed {about.get('seed')}"]
+            why = f": {about['error']}" if about.get("error") else ""
+            said.append(f"{' '.join(str(p) for p in parts if p)} ({about.get('status')}{why})")
+    return said
 
 
 def _part(result: dict[str, Any], part: str) -> dict[str, Any]:

@@ -12,8 +12,11 @@ from rebatch.report._values import Value, csv_link, csv_text, written
 _NUMBER = re.compile(r"[-−+±<>~≈]?\s*[\d.](?!.*, )")
 """A text that starts like a number, and is no list of them."""
 
-EMPTY = ("", "-", "–", "—", "not run")
+EMPTY = ("", "-", "–", "—", "not run", "one member")
 """Texts that stand in for a number that is not there."""
+
+WORDY = 24
+"""A text with more characters than this is a sentence, though it start with a number."""
 
 LONG = 40
 """A text with more characters than this may be broken over lines."""
@@ -63,7 +66,7 @@ class Table:
     def _is_number(self, index: int) -> bool:
         texts = [written(_plain(row[index])) for row in self.rows]
         filled = [text for text in texts if text not in EMPTY and text[0] != "…"]
-        return bool(filled) and all(_NUMBER.match(text) for text in filled)
+        return bool(filled) and all(len(t) <= WORDY and _NUMBER.match(t) for t in filled)
 
     def _link(self) -> str:
         if not self.download:

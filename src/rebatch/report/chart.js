@@ -149,7 +149,7 @@
         add(svg, "path", { class: "grid", d: `M${LEFT} ${y}H${width - RIGHT}` });
         add(svg, "text", { class: "tick end", x: LEFT - 8, y: y + 4 }, short(value));
       }
-      const across = Math.min(7, Math.max(3, (width - LEFT - RIGHT) / 90));
+      const across = Math.min(7, Math.max(4, (width - LEFT - RIGHT) / 60));
       for (const value of linearTicks(...this.range, across)) {
         const x = this.x(value);
         add(svg, "path", { class: "axis", d: `M${x} ${floor}v5` });

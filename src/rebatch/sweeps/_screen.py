@@ -22,6 +22,8 @@ STARTING, ELSEWHERE = "starting", "in use"
 ORDER = (RUNNING, STARTING, FAILED, ELSEWHERE, INTERRUPTED, WAITING, FINISHED)
 """What matters first comes first, because a long table is cut at the bottom of the screen."""
 COLUMNS = ("run", "status", "epoch", "updates", "batch", "figure", "left")
+SPARE = ("updates", "batch", "left", "epoch")
+"""What a narrow terminal does without, first things first."""
 
 Look = Callable[[Identity], Standing]
 
@@ -70,11 +72,13 @@ class Screen:
     def conclude(self) -> None:
         """Leave the whole table on the terminal."""
         if self._console.is_terminal:
-            self._console.print(table(self._known.items(), rows=len(self._known)))
+            rows, width = len(self._known), self._console.width
+            self._console.print(table(self._known.items(), rows=rows, width=width))
 
     def table(self) -> Table:
         """Return the table of all runs, those under way first."""
-        return table(self._known.items(), rows=self._console.height - 8)
+        rows, width = self._console.height - 8, self._console.width
+        return table(self._known.items(), rows=rows, width=width)
 
     def _print_changes(self, before: dict[Identity, Standing]) -> None:
         for run, now in self._known.items():
@@ -115,17 +119,34 @@ def line(run: Identity, now: Standing) -> str:
     return f"{run.label}: {', '.join(parts)}"
 
 
-def table(known: Iterable[tuple[Identity, Standing]], rows: int) -> Table:
-    """Return at most ``rows`` runs as a table, with the count of each status below it."""
+def table(known: Iterable[tuple[Identity, Standing]], rows: int, width: int = 120) -> Table:
+    """Return at most ``rows`` runs as a table, with the count of each status below it.
+
+    Where the width does not hold all columns, those that say the least are left out.
+    """
     ordered = sorted(known, key=lambda pair: _rank(pair[1].status))
     counts = Counter(now.status for _, now in ordered)
     caption = ", ".join(f"{counts[name]} {name}" for name in ORDER if counts[name])
     made = Table(box=SIMPLE, caption=caption, caption_justify="left", pad_edge=False)
-    for index, name in enumerate(COLUMNS):
-        made.add_column(name, justify="right" if index >= 2 else "left", no_wrap=True)
-    for run, now in ordered[: max(rows, 1)]:
-        made.add_row(*(Text(cell) for cell in _cells(run, now)))
+    cells = [_cells(run, now) for run, now in ordered[: max(rows, 1)]]
+    shown = _fitting([COLUMNS, *cells], width)
+    for index in shown:
+        made.add_column(COLUMNS[index], justify="right" if index >= 2 else "left", no_wrap=True)
+    for row in cells:
+        made.add_row(*(Text(row[index]) for index in shown))
     return made
+
+
+def _fitting(rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Return the columns that a line has room for; of the run 24 characters have to fit."""
+    widths = [max(map(len, column)) + 3 for column in zip(*rows, strict=True)]
+    widths[0] = min(widths[0], 24)
+    kept = list(range(len(widths)))
+    for name in SPARE:
+        if sum(widths[index] for index in kept) <= width:
+            break
+        kept.remove(COLUMNS.index(name))
+    return kept
 
 
 def _rank(status: str) -> int:
