@@ -2,6 +2,7 @@ import errno
 import json
 import math
 import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,21 @@ def test_a_full_disk_is_said_in_one_line():
         ),
     ):
         log.write({"update": 1})
+
+
+def test_what_a_full_disk_took_of_a_line_goes(tmp_path):
+    path, limits = tmp_path / "metrics.jsonl", resource.getrlimit(resource.RLIMIT_FSIZE)
+    with LineLog(path) as log:
+        log.write({"update": 1})
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50, limits[1]))
+        try:
+            with pytest.raises(RunError, match="could not be written"):
+                log.write({"update": 2, "note": "x" * 100})
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert path.read_text() == '{"update": 1}\n'
+        log.write({"update": 3})
+    assert [line["update"] for line in read_lines(path)] == [1, 3]
 
 
 def test_runs_are_found_at_any_depth_in_order_of_name(tmp_path):

@@ -77,9 +77,10 @@ class LineLog:
             length = path.stat().st_size if path.exists() else 0
             if length < keep:
                 raise RunError(f"{path} must have at least {keep} bytes to go on, got {length}")
-            self._file = open(path, "ab")  # noqa: SIM115
+            self._file = open(path, "ab", buffering=0)  # noqa: SIM115
             if length > keep:
                 self._file.truncate(keep)
+            self._whole = keep
         except OSError as error:
             raise RunError(f"{path} could not be opened: {error.strerror}") from error
 
@@ -93,9 +94,14 @@ class LineLog:
     def write(self, record: Mapping[str, Any]) -> None:
         """Append one record."""
         try:
-            self._file.write((json.dumps(_finite(record)) + "\n").encode())
-            self._file.flush()
+            line = (json.dumps(_finite(record)) + "\n").encode()
+            rest = memoryview(line)
+            while rest:  # a disk that fills up takes a part of a line
+                rest = rest[self._file.write(rest) :]
+            self._whole += len(line)
         except OSError as error:
+            with contextlib.suppress(OSError):  # what is there of the line goes
+                os.truncate(self.path, self._whole)
             raise RunError(f"{self.path} could not be written: {error.strerror}") from error
 
     @property

@@ -1,9 +1,11 @@
 import sys
 import types
 
+import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from rebatch.cli._listeners import tensorboard, wandb
+from rebatch.errors import RunError
 
 
 def test_a_resumed_run_takes_back_the_events_after_its_checkpoint(tmp_path):
@@ -21,6 +23,20 @@ def test_nothing_is_written_for_a_run_that_never_starts(tmp_path):
     with tensorboard(tmp_path):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+def test_weights_and_biases_that_refuse_are_one_line(monkeypatch):
+    def init(project, name):
+        raise ValueError("api_key not configured")
+
+    library = types.ModuleType("wandb")
+    library.init = init
+    monkeypatch.setitem(sys.modules, "wandb", library)
+    with (
+        pytest.raises(RunError, match=r"^wandb could not be started: api_key not configured$"),
+        wandb("cycles", "l1-ptb"),
+    ):
+        pass
 
 
 def test_weights_and_biases_get_the_figures_of_every_record(monkeypatch):

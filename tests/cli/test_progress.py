@@ -1,4 +1,5 @@
 import io
+import re
 
 from rich.console import Console
 
@@ -11,9 +12,9 @@ from rebatch.engine.state import Progress
 from rebatch.policies import Decision, gns
 
 
-def shown(terminal: bool) -> str:
+def shown(terminal: bool, width: int = 140) -> str:
     screen = io.StringIO()
-    console = Console(file=screen, force_terminal=terminal, width=140)
+    console = Console(file=screen, force_terminal=terminal, width=width)
     made = plan(parse("CBS-1-2", 10), epochs=2, examples=80)
     with TrainingBar("digits CBS-1-2", console=console) as bar:
         watch = bar.follow(Job(None, made, None, None))  # nothing but the plan is looked at
@@ -28,6 +29,14 @@ def test_the_bar_tells_batch_size_cycle_rate_and_speed():
     assert "epoch 2/2 · batch 20 · cycle 1 · rate 0.05 · " in text
     assert "samples/s" in text
     assert "100%" in text
+
+
+def test_80_columns_hold_the_bar_the_time_left_and_where_it_stands():
+    text = shown(terminal=True, width=80)
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
+    assert re.search(r"digits CBS-1-2 ━+ 100% 0:00:00\n", plain)
+    assert "epoch 2/2 · batch 20 · cycle 1 · rate 0.05 · " in text
+    assert "samples/s" in text
 
 
 def test_nothing_is_drawn_where_nobody_looks():

@@ -108,6 +108,17 @@ def test_seeds_multiply_the_runs_not_the_cells(capsys, tmp_path):
     assert last.startswith("3 cells, 9 runs with 3 seeds, 228,870 updates, ")
 
 
+def test_finished_runs_and_seeds_named_twice_are_not_counted(capsys, tmp_path):
+    words = ["cifar10-overfit", "--seeds", "0,0", "--out", str(tmp_path)]
+    folder = RunFolder(tmp_path / "c4-cifar10" / "BL" / "seed0")
+    record = {"recipe": "c4-cifar10", "schedule": "BL", "variant": None, "overrides": []}
+    write_json(folder.run, record)
+    write_json(folder.result, record | {"device": "x", "updates": 120_000, "seconds": 1.0})
+    assert main(["reproduce", *words, "--dry-run"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("2 cells, 2 runs with 1 seed, 1 finished, 56,280 updates, ")
+
+
 def test_a_time_is_told_where_one_was_measured_on_this_device(capsys, tmp_path):
     record = {"recipe": "c4-cifar10", "schedule": "BL", "variant": None, "overrides": []}
     folder = RunFolder(tmp_path / "rates" / "run")

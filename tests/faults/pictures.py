@@ -34,6 +34,10 @@ def main(root: Path, fault: str) -> int:
 
     def follow(plan):
         def watch(progress, rate):
+            if fault == "stopped" and progress.update == 1:
+                workers = [worker.pid for worker in multiprocessing.active_children()]
+                for process in (*workers, os.getpid()):
+                    os.kill(process, signal.SIGTERM)
             if fault == "dies" and progress.update == 1:
                 for worker in multiprocessing.active_children():
                     os.kill(worker.pid, signal.SIGKILL)
@@ -53,7 +57,7 @@ def main(root: Path, fault: str) -> int:
         )
     except RunError as error:
         print(f"rebatch: {error}", file=sys.stderr)
-        return 1
+        return error.code
     return 0
 
 

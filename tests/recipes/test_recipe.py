@@ -93,6 +93,18 @@ def test_a_field_is_set_by_its_text(name, setting, field, value):
         ("c1-cifar10", "baseline_rate=(1,2)", "baseline_rate must be a rate, got (1, 2)"),
         ("c1-cifar10", "augment=some", "augment must be one of none, zero, reflect, got 'some'"),
         ("e1-snli", "held_out=(('a',),)", "held_out must be a tuple: tuple[tuple[str, str], ...]"),
+        ("e1-snli", "held_out=()", "held_out must name at least one split, got none"),
+        ("c1-cifar10", "name=c2-cifar10", "field must be one that C1 looks at, got 'name'"),
+        (
+            "c2-adversarial",
+            "adversarial_share=2",
+            "adversarial_share must be between 0 and 1, got 2",
+        ),
+        (
+            "c2-adversarial",
+            "adversarial_window=-1",
+            "adversarial_window must be between 0 and 1, got -1",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(name, setting, complaint):

@@ -165,3 +165,10 @@ def test_a_difference_stands_out_beyond_the_spread_or_the_rule_of_thumb(tmp_path
 def test_the_spread_allows_for_the_papers_being_a_single_run():
     assert allowance([90.0], "test_accuracy") == 0.6
     assert allowance([90.0, 92.0], "test_accuracy") == pytest.approx(3.4641, abs=1e-4)
+
+
+def test_an_ensemble_of_one_is_not_called_not_run(tmp_path):
+    alone = {"members": ["cycle-000"], "test_perplexity": 80.0}
+    write_run(tmp_path, "l1-ptb", "BL", variant="snapshots-as-CBS-5", ensemble=alone)
+    found = texts(tmp_path, "ensemble-language", "l1-ptb")
+    assert found["BL, snapshots-as-CBS-5, ensemble"][0] == "one member"

@@ -137,3 +137,22 @@ def test_a_difference_that_stands_out_says_why(runs):
     write_run(runs, "CBS-5", 0, 82.0)  # the paper has 80.78
     page = results_page(runs)
     assert 'title="one seed: more than 1.00, a rule of thumb">+1.22<' in page
+
+
+def test_runs_are_compared_with_the_baseline_of_their_settings(tmp_path):
+    write_run(tmp_path, "BL", 0, 90.0, overrides=["epochs=1"], updates=1_000)
+    write_run(tmp_path, "BL", 1, 82.0)
+    write_run(tmp_path, "CBS-10", 0, 80.0)
+    groups = read_groups(tmp_path)
+    saved = {row[0]: row[4] for row in table_rows(groups, "test_perplexity")}
+    assert saved == {"BL": "", "CBS-10": "50 %", "BL (epochs=1)": ""}
+    said = verdict(groups, "test_perplexity")
+    assert "CBS-10, is 2.00 better than BL (" in said
+    assert "with 50 % of its updates" in said
+
+
+def test_runs_that_did_not_finish_are_named(runs):
+    about = {"recipe": "l1-ptb", "schedule": "CBS-5", "seed": 3, "variant": None}
+    write_json(runs / "x" / "run.json", {**about, "status": "failed", "error": "<no number>"})
+    page = results_page(runs)
+    assert "not in here: l1-ptb CBS-5 seed 3 (failed: &lt;no number&gt;)" in page

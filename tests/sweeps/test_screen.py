@@ -89,3 +89,14 @@ def test_in_a_terminal_the_whole_table_stays_at_the_end():
     screen.conclude()
     said = console.file.getvalue()[before:]
     assert all(f"seed {seed}" in said for seed in range(3))
+
+
+def test_a_narrow_terminal_does_without_columns_but_keeps_status_and_figure():
+    known = [(Identity("c3-cifar10", "CBS-15-2-A", seed), UNDER_WAY) for seed in range(2)]
+    console = Console(file=StringIO(), width=80)
+    console.print(table(known, 9, 80))
+    said = console.file.getvalue()
+    assert "running" in said
+    assert "test_accuracy 91.23" in said
+    assert "updates" not in said
+    assert said.count("…") == 2  # the names of the runs

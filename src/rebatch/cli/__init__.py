@@ -2,9 +2,11 @@
 
 import argparse
 import importlib
+import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NoReturn
 
 import rebatch
@@ -32,7 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     try:
         arguments = build().parse_args(argv)
-        return int(arguments.run(arguments) or 0)
+        with _notes():
+            return int(arguments.run(arguments) or 0)
     except InputError as error:
         return _complain(str(error), 2)
     except RunError as error:
@@ -69,6 +72,22 @@ def build() -> Parser:
     for name in COMMANDS:
         importlib.import_module(f"rebatch.cli.{name}").register(commands)
     return parser
+
+
+class _Note(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        print(f"rebatch: note: {record.getMessage()}", file=sys.stderr)
+
+
+@contextmanager
+def _notes() -> Iterator[None]:
+    """Print what the library has to say in passing, a line each, on standard error."""
+    logger, handler = logging.getLogger("rebatch"), _Note()
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 def _complain(message: str, code: int) -> int:

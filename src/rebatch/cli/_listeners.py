@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from rebatch.errors import InputError
+from rebatch.errors import InputError, RunError
 
 Record = dict[str, Any]
 
@@ -36,7 +36,10 @@ def tensorboard(out: Path) -> Iterator[Callable[[Record], None]]:
 def wandb(project: str, label: str) -> Iterator[Callable[[Record], None]]:
     """Log every figure of every record to Weights & Biases."""
     library = _library("wandb", "pip install 'rebatch[wandb]'")
-    run = library.init(project=project, name=label)
+    try:
+        run = library.init(project=project, name=label)
+    except Exception as error:  # not signed in, no network: wandb has errors of its own
+        raise RunError(f"wandb could not be started: {error}") from error
     try:
         yield lambda record: run.log(dict(_figures(record)), step=record["update"])
     finally:

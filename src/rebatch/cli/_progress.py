@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Self
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -16,6 +16,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
 
 if TYPE_CHECKING:
     from rebatch.engine.job import Job
@@ -44,17 +45,25 @@ def steps(total: int) -> Iterator[Callable[[str], None]]:
         yield lambda what: bar.update(task, description=what, completed=next(done))
 
 
+class _TwoLines(Progress):
+    """The bar, and below it what it stands at: both fit 80 columns."""
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        for task in self.tasks:
+            yield self.make_tasks_table([task])
+            yield Text(task.fields["state"], overflow="ellipsis", no_wrap=True)
+
+
 class TrainingBar:
     """A bar over the samples of a run, so that large and small batches weigh alike."""
 
     def __init__(self, label: str, *, console: Console | None = None) -> None:
         self._label = label
         screen = console or Console(stderr=True)
-        self._bar = Progress(
+        self._bar = _TwoLines(
             TextColumn("{task.description}"),
             BarColumn(bar_width=20),
             TaskProgressColumn(),
-            TextColumn("{task.fields[state]}"),
             TimeRemainingColumn(),
             console=screen,
             transient=True,

@@ -2,7 +2,7 @@
 
 import argparse
 import contextlib
-import sys
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +90,9 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
 
 def whole(name: str, text: str, *, at_least: int = 0) -> int:
     """Return a whole number, or say what the argument must be."""
-    number = text.isascii() and text.isdigit() and len(text) < 20
+    number = text.isascii() and text.isdigit()
+    if number and len(text) > 19:
+        raise InputError(f"{name} must have at most 19 digits, got {text}")
     return positive_int(name, int(text) if number else text, at_least=at_least)
 
 
@@ -107,7 +109,7 @@ def seconds(name: str, text: str) -> float:
 
 def run_train(arguments: argparse.Namespace) -> None:
     """Train and print the result in one line."""
-    from rebatch.recipes import case, find, override
+    from rebatch.recipes import find, override
 
     recipe = override(find(arguments.recipe), arguments.settings)
     made = _case(recipe, arguments)
@@ -123,9 +125,8 @@ def run_train(arguments: argparse.Namespace) -> None:
 
     def follow(job: "Job") -> "Watch":
         if speaks:
-            _compare(job.plan.examples, case(recipe, "BL").plan().examples, recipe.data)
             for said in job.plan.notes:
-                print(f"rebatch: note: {said}", file=sys.stderr)
+                logging.getLogger("rebatch").warning(said)
         return bar.follow(job)
 
     with contextlib.ExitStack() as stack:
@@ -167,14 +168,6 @@ def _case(recipe: "Recipe", arguments: argparse.Namespace) -> "Case":
     except RunError as error:
         raise InputError(f"plan must be the plan.json of a run, got {error}") from None
     return replay(recipe, course, arguments.variant)
-
-
-def _compare(found: int, official: int, data: str) -> None:
-    """Say where the data on the disk is not all of the data set."""
-    if found != official:
-        amounts = f"{found:,} training samples of {data}, which officially has {official:,}"
-        advice = f"see rebatch data check {data}"
-        print(f"rebatch: note: this trains on {amounts}: {advice}", file=sys.stderr)
 
 
 def summary(result: dict[str, Any], out: Path) -> str:

@@ -17,6 +17,7 @@ from rebatch.data.sets import ImageFolder
 from rebatch.engine.classes import Classifier, judge
 from rebatch.engine.ranks import ALONE, Ranks
 from rebatch.engine.task import Batch, picked
+from rebatch.engine.workers import outlive_stop
 
 
 class FolderTask(Classifier):
@@ -51,6 +52,7 @@ class FolderTask(Classifier):
         # from, or a run that starts in the midst of an epoch would draw other numbers after it.
         made_with: dict[str, Any] = {"num_workers": workers, "pin_memory": pinned}
         made_with["generator"] = torch.Generator()
+        made_with["worker_init_fn"] = outlive_stop
         made_with["timeout"] = patience if workers else 0
         self.loader = DataLoader(train, batch_sampler=parts, **made_with)
         self.held_out = {

@@ -1,8 +1,10 @@
 """Data workers that fail, in one line."""
 
+import os
 import signal
 import traceback
 from contextlib import suppress
+from threading import Thread
 
 from rebatch.errors import RunError
 
@@ -28,6 +30,22 @@ def worker_fault(error: BaseException) -> RunError | None:
         return None
     reason = lines[-1].strip().removeprefix("rebatch.errors.RunError: ")
     return RunError(f"a data worker failed: {reason}")
+
+
+def outlive_stop(worker: int) -> None:
+    """Let a worker be ended by its run alone: the run needs it until the update is made.
+
+    Who stops a job often signals all of its processes: timeout, Slurm, systemd.
+    """
+    if hasattr(signal, "sigwaitinfo"):  # macOS has none
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        Thread(target=_end_when_told_by_the_run, daemon=True).start()
+
+
+def _end_when_told_by_the_run() -> None:
+    while signal.sigwaitinfo({signal.SIGTERM}).si_pid != os.getppid():
+        pass
+    os._exit(0)
 
 
 def _is_exchange(error: Exception) -> bool:

@@ -1,5 +1,6 @@
 """From a case to a job: data, model, optimiser and task, ready to train."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,8 @@ from torch import Tensor, nn
 
 from rebatch import Plan, models
 from rebatch.data import Normalize, crop_and_flip
-from rebatch.data.sets import ImageFolders, Images, Pairs, TextCorpus, load
+from rebatch.data.sets import ImageFolders, Images, Pairs, TextCorpus, data_root, find, load
+from rebatch.data.sets.check import miscounts
 from rebatch.data.sets.imagenet import MEAN, STD
 from rebatch.engine.adversarial import Adversarial
 from rebatch.engine.folders import FolderTask
@@ -56,7 +58,7 @@ def build(
     are made.
     """
     recipe = case.recipe
-    data = load_data(recipe, data_root, seed) if data is None else data
+    data = load_data(recipe, data_root, seed, ranks) if data is None else data
     plan = case.plan(_amount(recipe, data))
     torch.manual_seed(seed)
     norm = _norm_batch_size(recipe, case)
@@ -90,8 +92,20 @@ def build(
     return Built(learner, plan, snapshots_of(recipe, plan))
 
 
-def load_data(recipe: Recipe, root: Path | None, seed: int) -> Any:
-    """Load the recipe's data set: of pairs the splits it uses, with crops drawn from the seed."""
+def load_data(recipe: Recipe, root: Path | None, seed: int, ranks: Ranks = ALONE) -> Any:
+    """Load the recipe's data set, and say where it is not all of it."""
+    data = _loaded(recipe, root, seed)
+    known = find(recipe.data)
+    layout = known.layout(data_root(root)) or known.layouts[0]
+    problems = "; ".join(miscounts(layout.counts, data.counts))
+    if problems and ranks.is_first:
+        advice = f"see rebatch data check {known.name}"
+        logging.getLogger("rebatch").warning(f"{known.name}: {problems}: {advice}")
+    return data
+
+
+def _loaded(recipe: Recipe, root: Path | None, seed: int) -> Any:
+    """Load of pairs the splits that the recipe uses, and draw crops from the seed."""
     if recipe.model == "E1":
         splits = (recipe.train_split, *(split for _, split in recipe.held_out))
         return load(recipe.data, root, splits=tuple(dict.fromkeys(splits)))

@@ -31,7 +31,8 @@ CHOICES = {
     "precision": ("auto", "fp32", "tf32", "bf16", "fp64"),
 }
 IMAGES = ("C", "demo")
-READ_BY = {
+READ_BY: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("name", "about", "schedules"), ()),  # what is said of a recipe
     "bptt": ("L",),
     "dropout": ("L", "E"),
     "hidden": ("L", "E", "demo"),
@@ -112,7 +113,7 @@ class Recipe:
             positive_int(name, getattr(self, name))
         for name in ("hidden", "holdout", "norm_batch_size"):
             positive_int(name, getattr(self, name) or 0, at_least=0)
-        for name in ("momentum", "weight_decay", "dropout", "adversarial_share"):
+        for name in ("momentum", "weight_decay", "dropout"):
             positive_number(name, getattr(self, name), zero=True)
         if self.clip is not None:
             positive_number("clip", self.clip)
@@ -120,8 +121,16 @@ class Recipe:
             positive_int("micro_batch_size", self.micro_batch_size)
         for name, choices in CHOICES.items():
             one_of(name, getattr(self, name), choices)
-        one_of("data", self.data, DATA[self.model[0]])
+        self._check_data()
         self._check_momentum()
+
+    def _check_data(self) -> None:
+        one_of("data", self.data, DATA[self.model[0]])
+        if self.model.startswith("E") and not self.held_out:
+            raise InputError("held_out must name at least one split, got none")
+        for name in ("adversarial_share", "adversarial_window"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InputError(f"{name} must be between 0 and 1, got {getattr(self, name)}")
 
     def _check_momentum(self) -> None:
         if self.momentum >= 1:

@@ -24,6 +24,8 @@ ORDER = (RUNNING, STARTING, FAILED, ELSEWHERE, INTERRUPTED, WAITING, FINISHED)
 COLUMNS = ("run", "status", "epoch", "updates", "batch", "figure", "left")
 SPARE = ("updates", "batch", "left", "epoch")
 """What a narrow terminal does without, first things first."""
+LEAST = 24
+"""Characters of a run's name that a narrow terminal shows at least."""
 
 Look = Callable[[Identity], Standing]
 
@@ -129,21 +131,23 @@ def table(known: Iterable[tuple[Identity, Standing]], rows: int, width: int = 12
     caption = ", ".join(f"{counts[name]} {name}" for name in ORDER if counts[name])
     made = Table(box=SIMPLE, caption=caption, caption_justify="left", pad_edge=False)
     cells = [_cells(run, now) for run, now in ordered[: max(rows, 1)]]
-    shown = _fitting([COLUMNS, *cells], width)
-    for index in shown:
+    widths = [max(map(len, column)) + 3 for column in zip(COLUMNS, *cells, strict=True)]
+    shown = _fitting(widths, width)
+    room = width - sum(widths[index] for index in shown[1:])
+    made.add_column(COLUMNS[0], no_wrap=True, max_width=max(room - 3, LEAST))
+    for index in shown[1:]:
         made.add_column(COLUMNS[index], justify="right" if index >= 2 else "left", no_wrap=True)
     for row in cells:
         made.add_row(*(Text(row[index]) for index in shown))
     return made
 
 
-def _fitting(rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Return the columns that a line has room for; of the run 24 characters have to fit."""
-    widths = [max(map(len, column)) + 3 for column in zip(*rows, strict=True)]
-    widths[0] = min(widths[0], 24)
+def _fitting(widths: Sequence[int], width: int) -> list[int]:
+    """Return the columns that a line has room for, beside so much of the run's name."""
+    needed = [min(widths[0], LEAST), *widths[1:]]
     kept = list(range(len(widths)))
     for name in SPARE:
-        if sum(widths[index] for index in kept) <= width:
+        if sum(needed[index] for index in kept) <= width:
             break
         kept.remove(COLUMNS.index(name))
     return kept

@@ -66,6 +66,7 @@ def test_an_unreachable_server_is_one_line(tmp_path: Path):
     with pytest.raises(RunError, match="could not be fetched") as error:
         download("http://127.0.0.1:1/a.zip", tmp_path / "a.zip", checksum=None)
     assert "\n" not in str(error.value)
+    assert "kept" not in str(error.value)  # nothing arrived
 
 
 def test_without_pooch_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -33,17 +33,18 @@ def check(data_set: DataSet, root: Path) -> Verdict:
         counts = data_set.read(folder).counts
         record = read_record(root, data_set.name)
         recorded = record.files if record else {}
-        problems = _miscounts(layout.counts, counts) + _differences(folder.path, recorded)
+        problems = miscounts(layout.counts, counts) + _differences(folder.path, recorded)
     except (InputError, RunError, OSError) as error:
         return Verdict((str(error),), {}, 0)
     return Verdict(tuple(problems), counts, len(recorded))
 
 
-def _miscounts(known: Mapping[str, int], counts: Mapping[str, int]) -> list[str]:
+def miscounts(known: Mapping[str, int], counts: Mapping[str, int]) -> list[str]:
+    """Say of everything that was counted where it is not as many as there must be."""
     return [
         f"{what} must be {wanted:,}, got {counts[what]:,}"
         for what, wanted in known.items()
-        if counts[what] != wanted
+        if counts.get(what, wanted) != wanted
     ]
 
 

@@ -24,7 +24,8 @@ def download(url: str, target: Path, *, checksum: str | None, progress: bool = F
     try:
         retrieve(url, checksum, fname=target.name, path=target.parent, downloader=resume)
     except OSError as error:  # requests' errors are of this kind too, and some are ValueErrors
-        kept = "; what arrived is kept, run it again to go on" if part.exists() else ""
+        arrived = part.exists() and part.stat().st_size
+        kept = "; what arrived is kept, run it again to go on" if arrived else ""
         raise RunError(f"{url} could not be fetched: {error}{kept}") from error
     except ValueError as error:
         raise RunError(f"{url} is refused: its checksum is not {checksum}") from error
