@@ -1,8 +1,10 @@
 import json
+import shutil
 
 import pytest
 
 from rebatch.errors import RunError
+from rebatch.records import read_json, write_json
 from rebatch.report import _decisions
 from rebatch.report._curves import curves, sizes
 from rebatch.report._decisions import decision_rows, decision_sections, shown_rows
@@ -15,6 +17,20 @@ def test_every_seed_that_decided_itself_is_a_curve(adaptive):
     assert [series.name for series in chart.series] == ["AUTO, seed 0", "AUTO, seed 1"]
     assert list(chart.series[0].x) == [100, 200, 250, 275, 375, 425]
     assert chart.series[0].low is None
+
+
+def test_of_many_seeds_that_decided_themselves_two_are_drawn_and_that_is_said(adaptive):
+    said = "Of a schedule that adapts the curves show the first 2 seeds."
+    assert said not in results_page(adaptive)
+    folder = adaptive / "digits" / "AUTO"
+    shutil.copytree(folder / "seed1", folder / "seed2")
+    write_json(
+        folder / "seed2" / "result.json", read_json(folder / "seed1/result.json") | {"seed": 2}
+    )
+    chart = curves(read_groups(adaptive), "test_accuracy", "update")
+    assert [series.name for series in chart.series] == ["AUTO, seed 0", "AUTO, seed 1"]
+    assert said in results_page(adaptive)
+    assert len({row[0] for row in decision_rows(read_groups(adaptive))}) == 3
 
 
 @pytest.mark.parametrize(("against", "places"), [("update", [100, 200]), ("epoch", [1, 2])])

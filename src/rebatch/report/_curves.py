@@ -16,6 +16,8 @@ WORDS = {
     "train_perplexity": "training perplexity",
     "train_loss": "training loss",
 }
+SEEDS = 2
+"""Runs of a schedule that adapts which are drawn: each has a curve of its own."""
 LABELS = {"update": "updates", "epoch": "epochs"}
 
 
@@ -51,8 +53,15 @@ def sizes(groups: Sequence[Group], against: str) -> Chart:
     )
 
 
+def left_out(groups: Sequence[Group]) -> str:
+    """Say which runs have no curve: more of them than this would hide each other."""
+    few = f"the first {SEEDS} seeds"
+    crowded = any(len(names(group)) > SEEDS for group in groups)
+    return f"Of a schedule that adapts the curves show {few}." if crowded else ""
+
+
 def _drawn(groups: Sequence[Group]) -> Iterator[tuple[str, tuple[Run, ...]]]:
-    return (drawn for group in groups for drawn in names(group))
+    return (drawn for group in groups for drawn in names(group)[:SEEDS])
 
 
 def _at(line: dict[str, float], against: str) -> float:

@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from rebatch.report._curves import WORDS, charts
+from rebatch.report._curves import WORDS, charts, left_out
 from rebatch.report._decisions import decision_sections
 from rebatch.report._page import Heading, Section, Text, page
 from rebatch.report._paper_sections import paper_sections
@@ -32,7 +32,7 @@ def results_page(root: Path, title: str = "Results") -> str:
 def recipe_sections(recipe: str, groups: Sequence[Group]) -> list[Section | Sequence[Section]]:
     """Return heading, table, curves and decisions of one recipe."""
     metric = headline(groups)
-    said = (verdict(groups, metric), FIGURES.get(recipe, ""))
+    said = (verdict(groups, metric), FIGURES.get(recipe, ""), left_out(groups))
     return [
         Heading(recipe),
         Text(" ".join(text for text in said if text)),
