@@ -56,6 +56,7 @@ def test_cells_measured_before_stay_in_the_folder_and_new_ones_are_added(tmp_pat
         (("cpu", *TRY, "--engine", "graphs"), "engine must be eager"),
         (("overhead", "--updates", "none"), "updates must be"),
         (("overhead", "--model", "C9"), "model must be one of L1, .*, got 'C9'"),
+        (("profile", "--model", "C9"), "model must be one of L1, .*, got 'C9'"),
         (("switching", "--model", "C9"), "model must be one of L1, .*, got 'C9'"),
         (("packing", "--jobs", "2,x"), "jobs must be"),
     ],
@@ -124,3 +125,26 @@ def test_the_cost_of_the_loop_is_measured_and_written(tmp_path, capsys):
     record = json.loads(written.read_text())
     assert record["parts"]["update"] > 0
     assert record["profile"]
+
+
+def test_where_an_update_spends_its_time_is_measured_and_written(tmp_path, capsys):
+    words = ("--model", "demo", "--size", "16", "--device", "cpu", "--quick")
+    command("profile", *words, "--updates", "10", "--out", str(tmp_path))
+    printed = capsys.readouterr().out
+    assert "aten::addmm" in printed
+    (written,) = tmp_path.glob("profile-demo-16-*.json")
+    command("show", str(written))
+    assert capsys.readouterr().out == printed
+    record = json.loads(written.read_text())
+    times = [each for *_, each in record["kernels"]]
+    assert times == sorted(times, reverse=True)
+    calls = {name: each for name, each, _ in record["kernels"]}
+    assert 2 <= calls["aten::addmm"] < 2.5  # two layers an update, and a last evaluation at most
+    assert record["whole"] > 0
+
+
+def test_the_words_of_esim_are_made_up_for_every_measurement(capsys):
+    command(
+        "profile", "--model", "E1", "--size", "4", "--device", "cpu", "--quick", "--updates", "1"
+    )
+    assert "E1 at 4" in capsys.readouterr().out

@@ -47,7 +47,7 @@ def large_images(count: int = 1024) -> Images:
 
 def write_vectors(root: Path) -> None:
     """Write a file of word vectors that knows one word: the others get random vectors."""
-    (root / "glove").mkdir(parents=True)
+    (root / "glove").mkdir(parents=True, exist_ok=True)
     vector = " ".join(["0.1"] * 300)
     (root / "glove" / "glove.840B.300d.txt").write_text(f"word2 {vector}\n")
 

@@ -14,7 +14,7 @@ from torch.nn.functional import cross_entropy
 
 from rebatch.bench.cells import Cell
 from rebatch.bench.clock import Loop, Tell, now, take_turns
-from rebatch.bench.generated import generate, large_images, write_vectors
+from rebatch.bench.generated import generate, large_images
 from rebatch.bench.ours import Ours, captured, make_job
 from rebatch.bench.rivals import rivals
 from rebatch.bench.roofline import Rates, Work, count_work, measure_rates
@@ -85,8 +85,6 @@ class _Measurement:
 
     def speed(self, tell: Tell) -> Speed:
         """Build every loop, let them take turns, and put together what was found."""
-        if self.recipe.model == "E1":
-            write_vectors(self.folder)
         self.data = generate(self.recipe, self.pace.share)
         tell(f"{self.cell.name}: building")
         started = {name: _started(make, self.device) for name, make in self._makers().items()}

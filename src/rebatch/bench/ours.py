@@ -9,6 +9,7 @@ import torch
 
 from rebatch.bench.backends import Backends
 from rebatch.bench.clock import EpochClock, now
+from rebatch.bench.generated import write_vectors
 from rebatch.engine.job import Job
 from rebatch.engine.learner import Learner
 from rebatch.engine.loop import train
@@ -22,6 +23,8 @@ def make_job(
     case: Case, data: Any, *, device: torch.device, folder: Path, engine: str = "auto"
 ) -> Job:
     """Return a run of a case on data in memory, ready to train as `rebatch train` does."""
+    if case.recipe.model == "E1":
+        write_vectors(folder)
     built = build(case, seed=0, device=device, data_root=folder, data=data, engine=engine)
     return Job(
         built.learner,

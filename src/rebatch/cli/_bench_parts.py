@@ -40,6 +40,17 @@ examples:
 The updates are made seven times: to warm up, in five rounds of which the best
 counts, and under a profiler. On a CPU 200 of them take some minutes.
 """
+_PROFILE = """\
+Train one model at one batch size and say where the time of an update goes on
+the device: every kernel by name, how often it runs and how long; on a CPU
+every operator. The rest of an update is waiting: for the CPU, for memory
+between two kernels, or for data.
+"""
+_PROFILE_EXAMPLES = """\
+examples:
+  rebatch bench profile --model C2 --size 128
+  rebatch bench profile --model L2 --size 40 --out results/bench
+"""
 _PACKING = """\
 Train L1 (on a CPU a small L1) in one process, then in several at once, as a
 sweep does: on a GPU under CUDA's multi-process service. Say how many updates a
@@ -53,7 +64,7 @@ examples:
 
 
 def add_parts(benches: "Commands") -> None:
-    """Add the two commands."""
+    """Add the commands."""
     switching = benches.add_parser(
         "switching",
         help="what it costs to change the batch size",
@@ -71,6 +82,15 @@ def add_parts(benches: "Commands") -> None:
     overhead.add_argument("--size", metavar="B", default="10", help="batch size (default: 10)")
     overhead.add_argument("--updates", metavar="N", default="200", help="(default: 200)")
     overhead.set_defaults(run=run_overhead)
+    profile = benches.add_parser(
+        "profile",
+        help="which kernels an update spends its time in",
+        description=_PROFILE,
+        epilog=_PROFILE_EXAMPLES,
+    )
+    profile.add_argument("--size", metavar="B", default="10", help="batch size (default: 10)")
+    profile.add_argument("--updates", metavar="N", default="50", help="(default: 50)")
+    profile.set_defaults(run=run_profile)
     packing = benches.add_parser(
         "packing",
         help="what several runs at once gain over one at a time",
@@ -81,7 +101,7 @@ def add_parts(benches: "Commands") -> None:
     packing.add_argument("--jobs", metavar="N,M", default="2,4,8", help="(default: 2,4,8)")
     packing.add_argument("--seconds", metavar="S", default="5", help="of a level (default: 5)")
     packing.set_defaults(run=run_packing)
-    for parser in (switching, overhead, packing):
+    for parser in (switching, overhead, profile, packing):
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.add_argument("--model", metavar="MODEL", help="another model, such as C3")
         parser.add_argument("--device", metavar="D", default="auto", help="auto, cpu or cuda")
@@ -155,6 +175,44 @@ def show_overhead(record: dict[str, Any]) -> None:
     _print((f"{record['model']} at {record['batch_size']}", "an update", "share"), rows)
     print(f"all but the update and waiting for it: {100 * record['share']:.2f} %")
     print(f"asked is less than {100 * ALLOWED:g} % beside L1 at 10 on a GPU")
+
+
+def run_profile(arguments: argparse.Namespace) -> None:
+    """Measure, print a row for each kernel, and write the record."""
+    from rebatch.bench.cells import Cell
+    from rebatch.bench.profile import measure_profile
+    from rebatch.cli._progress import steps
+
+    device = _device(arguments)
+    updates = whole("updates", arguments.updates) or 50
+    cell = Cell(_model(arguments, device), whole("size", arguments.size) or 10)
+    with steps(4) as tell:
+        found = measure_profile(
+            device, cell=cell, updates=updates, tell=tell, **_options(arguments)
+        )
+    values = {"model": cell.model, "batch_size": cell.batch_size, **asdict(found)}
+    record = _record(arguments, "profile", device, values)
+    show_profile(record)
+    _write(arguments, record, f"profile-{cell.model.lower()}-{cell.batch_size}")
+
+
+def show_profile(record: dict[str, Any], most: int = 30) -> None:
+    """Print a row for each kernel, the longest first, and what they leave of an update."""
+    kernels = record["kernels"]
+    busy = sum(each for *_, each in kernels)
+    shown = [(name, calls, each) for name, calls, each in kernels[:most]]
+    if len(kernels) > most:
+        rest = kernels[most:]
+        calls = sum(calls for _, calls, _ in rest)
+        shown.append((f"{len(rest)} others", calls, sum(each for *_, each in rest)))
+    rows = [
+        (name[:48], f"{calls:,.3g}", f"{each:,.1f} us", f"{100 * each / busy:.1f} %")
+        for name, calls, each in shown
+    ]
+    title = f"{record['model']} at {record['batch_size']}"
+    _print((title, "an update", "own time", "of all"), rows)
+    whole = record["whole"]
+    print(f"an update takes {whole:,.1f} us, its kernels {busy:,.1f} us under the profiler")
 
 
 def run_packing(arguments: argparse.Namespace) -> None:
@@ -236,8 +294,9 @@ def _record(
     return {"kind": what, **machine(device), **settings, **found}
 
 
-def _write(arguments: argparse.Namespace, record: dict[str, Any]) -> None:
+def _write(arguments: argparse.Namespace, record: dict[str, Any], what: str | None = None) -> None:
     from rebatch.records import write_json
 
     if arguments.out is not None:
-        write_json(Path(arguments.out) / f"{name_of(record)}.json", record)
+        name = name_of({**record, "kind": what or record["kind"]})
+        write_json(Path(arguments.out) / f"{name}.json", record)

@@ -5,7 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rebatch.cli._bench_parts import show_overhead, show_packing, show_switching
+from rebatch.cli._bench_parts import (
+    show_overhead,
+    show_packing,
+    show_profile,
+    show_switching,
+)
 from rebatch.cli._bench_speed import check_plot, plot_speed, show_speed
 from rebatch.errors import InputError
 
@@ -18,6 +23,7 @@ SHOWN: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {
     "switching": ("steps", show_switching),
     "overhead": ("parts", show_overhead),
     "packing": ("levels", show_packing),
+    "profile": ("kernels", show_profile),
 }
 """Where a record of each kind has its figures, and what prints them."""
 _EXAMPLES = """\
