@@ -139,7 +139,7 @@ def test_where_an_update_spends_its_time_is_measured_and_written(tmp_path, capsy
     times = [each for *_, each in record["kernels"]]
     assert times == sorted(times, reverse=True)
     calls = {name: each for name, each, _ in record["kernels"]}
-    assert 2 <= calls["aten::addmm"] < 2.5  # two layers an update, and a last evaluation at most
+    assert 3 <= calls["aten::addmm"] < 3.5  # three layers an update, and now and then a gauge
     assert record["whole"] > 0
 
 

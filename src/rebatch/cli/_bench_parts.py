@@ -1,6 +1,7 @@
 """``rebatch bench switching``, ``overhead`` and ``packing``: all but the update itself."""
 
 import argparse
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -179,6 +180,7 @@ def show_overhead(record: dict[str, Any]) -> None:
 
 def run_profile(arguments: argparse.Namespace) -> None:
     """Measure, print a row for each kernel, and write the record."""
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler's own lines: read with torch
     from rebatch.bench.cells import Cell
     from rebatch.bench.profile import measure_profile
     from rebatch.cli._progress import steps
@@ -206,7 +208,7 @@ def show_profile(record: dict[str, Any], most: int = 30) -> None:
         calls = sum(calls for _, calls, _ in rest)
         shown.append((f"{len(rest)} others", calls, sum(each for *_, each in rest)))
     rows = [
-        (name[:48], f"{calls:,.3g}", f"{each:,.1f} us", f"{100 * each / busy:.1f} %")
+        (name[:40], f"{calls:,.3g}", f"{each:,.1f} us", f"{100 * each / busy:.1f} %")
         for name, calls, each in shown
     ]
     title = f"{record['model']} at {record['batch_size']}"
