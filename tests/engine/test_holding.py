@@ -1,3 +1,4 @@
+import errno
 import os
 import signal
 import subprocess
@@ -108,10 +109,23 @@ def test_processes_that_race_for_a_folder_are_never_in_it_together(tmp_path):
         subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": SOURCE})
         for _ in range(3)
     ]
-    for racer in racers:
-        _, said = racer.communicate(timeout=60)
-        assert racer.returncode == 0, said.decode()
+    ended = [(racer.communicate(timeout=60)[1].decode(), racer.returncode) for racer in racers]
+    assert ended == [("", 0)] * 3
     assert not (tmp_path / "inside").exists()
+
+
+def test_a_folder_that_is_removed_while_it_is_made_is_made_again(tmp_path, monkeypatch):
+    make, removed = Path.mkdir, [True]
+
+    def mkdir(path, *args, **kwargs):
+        if removed and removed.pop():
+            raise FileExistsError(errno.EEXIST, "File exists")  # and then it is none
+        make(path, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    with hold(tmp_path / "run"):
+        assert not removed
+        assert (tmp_path / "run").is_dir()
 
 
 def test_a_folder_that_can_never_be_made_is_refused_instead_of_tried_for_ever(

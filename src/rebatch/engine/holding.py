@@ -48,7 +48,7 @@ def _taken(path: Path) -> int:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        except FileNotFoundError:  # the folder was removed in between
+        except (FileNotFoundError, FileExistsError):  # the folder was removed in between
             if not left:
                 raise
             continue
