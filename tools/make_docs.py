@@ -131,7 +131,7 @@ def _runs(groups: Sequence[Group], recipe: str = "", *codes: str) -> str:
     rows = []
     for group in groups:
         wanted = group.recipe == recipe if recipe else group.recipe != DEMO.name
-        if not wanted or (codes and (group.variant or group.schedule not in codes)):
+        if not wanted or (codes and not (group.is_plain and group.schedule in codes)):
             continue
         metric = headline([group])
         updates = [run.result["updates"] for run in group.runs]
