@@ -50,6 +50,47 @@ def write_adaptive_run(root: Path, seed: int = 0, reason: str = WHY) -> None:
                 log.write(decided[epoch])
 
 
+LONG = "AUTO(base=16, largest=1048576, " + ", ".join(f"field_{n}=0.123456" for n in range(9)) + ")"
+CHANGES = [f"learning_rate_{n}=piecewise(0.1,80:0.01,120:0.001)" for n in range(5)]
+UNBROKEN = "word" * 30
+
+
+def write_extreme_run(root: Path, recipe: str, schedule: str, overrides: list[str], seed: int):
+    """Write a run whose every name, figure and reason is as long as they get."""
+    folder = root / recipe / schedule[:8] / str(len(overrides)) / f"seed{seed}"
+    identity = {"recipe": recipe, "schedule": schedule, "seed": seed, "overrides": overrides}
+    figures = {"test_perplexity": 8e6 + 1e6 * seed, "train_perplexity": 9e6 + 1e6 * seed}
+    cost = {"updates": 123_456_789, "seconds": 987_654.0, "device": f"device {seed} {UNBROKEN}"}
+    ensemble = {"members": ["a", "b"], **figures}
+    parts = {"final": figures, "best": figures, "best_on_test": figures, "ensemble": ensemble}
+    write_json(folder / "run.json", {"engine": f"graphs {UNBROKEN}"})
+    write_json(folder / "result.json", {**identity, **cost, **parts})
+    gauges = {f"gauge_number_{n}": 123456.789 for n in range(9)}
+    with LineLog(folder / "metrics.jsonl") as log:
+        for epoch in range(9):
+            size, update = 1024 * 2 ** (epoch % 4), 12_345_678 * (epoch + 1)
+            place = {"epoch": epoch, "update": update, "batch_size": size}
+            log.write({"kind": "epoch", "cycle": epoch // 4, **place, **figures})
+            if schedule == LONG:
+                then = {"next_batch_size": 2 * size, "rate_factor": 1 / 3, "ends_cycle": True}
+                reason = f"{WHY} {UNBROKEN} " * 2
+                log.write({"kind": "decision", **place, **then, "reason": reason, "gauges": gauges})
+
+
+@pytest.fixture(scope="session")
+def extreme(tmp_path_factory) -> Path:
+    """Runs whose names, figures, reasons and errors are as long as they get."""
+    root = tmp_path_factory.mktemp("extreme")
+    for recipe in ("l1-ptb", f"mine-{UNBROKEN}"):
+        for seed in range(3):
+            for schedule in ("BL", "CBS-10", LONG):
+                write_extreme_run(root, recipe, schedule, [], seed)
+            write_extreme_run(root, recipe, "BL", CHANGES, seed)
+    failed = {"recipe": UNBROKEN, "schedule": "BL", "seed": 0, "overrides": CHANGES}
+    write_json(root / "bad" / "run.json", {**failed, "status": "failed", "error": UNBROKEN * 9})
+    return root
+
+
 @pytest.fixture
 def adaptive(tmp_path) -> Path:
     """Two seeds of a schedule that decided as it went."""

@@ -318,26 +318,69 @@ def test_the_page_of_our_records_has_whole_tables_and_every_curve(ours):
     assert [entry for entry in ours.get_log("browser") if entry["level"] != "INFO"] == []
 
 
-def test_our_wide_tables_scroll_inside_themselves_on_a_phone(ours):
-    phone = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": False}
-    ours.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
-    try:
-        widest = (
-            "return Math.max(...[...document.querySelectorAll('table')].map(t => t.offsetWidth))"
-        )
-        assert ours.execute_script(widest) > 390
-        assert ours.execute_script("return document.documentElement.scrollWidth") == 390
-    finally:
-        ours.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+def sized(browser, width, media=""):
+    """Lay the page out in this width."""
+    screen = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media})
+    return browser
 
 
-def test_on_paper_no_table_runs_off_the_sheet(ours):
-    sheet = {"width": 718, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
-    ours.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", sheet)  # A4 without its margins
-    ours.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    try:
-        widths = "return [...document.querySelectorAll('table')].map(t => t.offsetWidth)"
-        assert max(ours.execute_script(widths)) <= 718
-    finally:
-        ours.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-        ours.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+@pytest.fixture
+def phone(ours):
+    yield sized(ours, 390)
+    sized(ours, 1000)
+
+
+@pytest.fixture
+def sheet(ours):
+    """Our page on A4 without its margins."""
+    yield sized(ours, 718, "print")
+    sized(ours, 1000)
+
+
+WIDEST = "return Math.max(...[...document.querySelectorAll('table')].map(t => t.offsetWidth))"
+WIDTHS = "return [...document.querySelectorAll('th')].map(c => c.offsetWidth)"
+WIDTH = "return document.documentElement.scrollWidth"
+CUT = (
+    "return [...document.querySelectorAll('th, td')]"
+    ".filter(c => c.scrollWidth > c.clientWidth + 1).map(c => c.textContent)"
+)
+
+
+def test_our_wide_tables_scroll_inside_themselves_on_a_phone(phone):
+    assert phone.execute_script(WIDEST) > 390
+    assert phone.execute_script(WIDTH) == 390
+
+
+def test_on_paper_no_table_runs_off_the_sheet(sheet):
+    assert sheet.execute_script(WIDEST) <= 718
+
+
+@pytest.fixture
+def crowded(driver, extreme, tmp_path):
+    """The page of runs with long names, large figures and many reasons."""
+    driver.get(write(tmp_path / "page.html", results_page(extreme)).as_uri())
+    yield driver
+    sized(driver, 1000)
+
+
+def test_however_long_names_and_figures_are_a_sheet_holds_the_tables(crowded):
+    sized(crowded, 718, "print")
+    assert crowded.execute_script(WIDEST) <= 718
+    assert crowded.execute_script(WIDTH) <= 718
+    assert crowded.execute_script(CUT) == []
+
+
+def test_however_long_names_are_only_tables_scroll_sideways(crowded):
+    for width in (360, 1000):
+        sized(crowded, width)
+        assert crowded.execute_script(WIDTH) == width
+
+
+def test_widths_for_paper_change_nothing_on_a_screen(crowded):
+    sized(crowded, 1000)
+    crowded.execute_script("document.querySelectorAll('colgroup').forEach(c => c.remove())")
+    without = crowded.execute_script(WIDTHS)
+    crowded.refresh()
+    assert crowded.execute_script(WIDTHS) == without

@@ -7,6 +7,7 @@ from html import escape
 from typing import Literal
 
 from rebatch.errors import InputError
+from rebatch.report._sheet import shares
 from rebatch.report._values import Value, csv_link, csv_text, written
 
 _NUMBER = re.compile(r"[-−+±<>~≈]?\s*[\d.](?!.*, )")
@@ -56,12 +57,26 @@ class Table:
             for name, number in zip(self.columns, right, strict=True)
         )
         body = "".join(f"<tr>{_row(row, right)}</tr>" for row in self.rows)
-        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
         label = escape(self.caption or ", ".join(self.columns))
         return (
-            f'<div class="table" tabindex="0" role="region" aria-label="{label}"><table>{caption}'
-            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{self._link()}"
+            f'<div class="table" tabindex="0" role="region" aria-label="{label}">'
+            f"{self._open()}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+            f"{self._link()}"
         )
+
+    def _open(self) -> str:
+        """Return the start of the table, with widths for paper where it is wider than a sheet."""
+        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
+        widths = shares([self._length(index) for index in range(len(self.columns))])
+        if not widths:
+            return f"<table>{caption}"
+        columns = "".join(f'<col width="{width}%">' for width in widths)
+        return f'<table class="wide">{caption}<colgroup>{columns}</colgroup>'
+
+    def _length(self, index: int) -> int:
+        """Return the most characters in a line of a column; its name may stand in several."""
+        texts = [written(_plain(row[index])) for row in self.rows]
+        return max(map(len, [*texts, *self.columns[index].split()]), default=0)
 
     def _is_number(self, index: int) -> bool:
         texts = [written(_plain(row[index])) for row in self.rows]
