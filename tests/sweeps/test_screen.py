@@ -1,10 +1,11 @@
 from collections import deque
+from contextlib import suppress
 from io import StringIO
 
 from rich.console import Console
 
 from rebatch.sweeps import Identity, Standing
-from rebatch.sweeps._loop import State
+from rebatch.sweeps._loop import State, Stopped
 from rebatch.sweeps._process import Outcome
 from rebatch.sweeps._screen import Screen, judged, table
 
@@ -99,4 +100,18 @@ def test_a_narrow_terminal_does_without_columns_but_keeps_status_and_figure():
     assert "running" in said
     assert "test_accuracy 91.23" in said
     assert "updates" not in said
-    assert said.count("…") == 2  # the names of the runs
+    assert "c3-cifar10 CBS-15-2…" not in said
+    assert all(f"… seed {seed} " in said for seed in range(2))
+
+
+def test_what_was_stopped_is_not_left_standing_as_under_way():
+    console = Console(file=StringIO(), force_terminal=True, width=120, height=10)
+    sweep = state(running={RUNS[0]: None})
+    screen = Screen(RUNS[:1], lambda run: UNDER_WAY, console)
+    with suppress(Stopped), screen:
+        screen.show(sweep)
+        sweep.running.clear()
+        raise Stopped(2)
+    before = len(console.file.getvalue())
+    screen.conclude()
+    assert "1 interrupted" in console.file.getvalue()[before:]

@@ -2,16 +2,22 @@
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections import deque
 from pathlib import Path
 
 import pytest
 
+from rebatch.errors import RunError
 from rebatch.records import read_json
 from rebatch.sweeps import Identity, identities
+from rebatch.sweeps._loop import State
+from rebatch.sweeps._process import Outcome
+from rebatch.sweeps._sweep import demand_success
 
 CODES, EPOCHS = ("BL", "CBS-1-2"), 12
 RUNS = identities("digits", CODES, [0], [None], [f"epochs={EPOCHS}"])
@@ -99,6 +105,36 @@ def test_one_that_fails_does_not_stop_the_rest_and_is_told(tmp_path, train, caps
     assert error == f"rebatch: 1 run failed: {bad.label}: {reason}\n"
     assert f"{good.label}: finished, " in said
     assert (tmp_path / bad.folder / "error.txt").read_text() == f"{reason}\n"
+
+
+def test_what_every_run_refuses_is_wrong_input_told_once(tmp_path, capsys):
+    from rebatch.cli import main
+
+    arguments = ["--schedules", "BL,CBS-1-2", "--device", "cpu", "--engine", "graphs"]
+    assert main(["sweep", "digits", *arguments, "--out", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert (
+        error == "rebatch: engine must be eager except on one GPU, got graphs on the device cpu\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("reasons", "said"),
+    [
+        (["a"], "1 run failed: digits BL seed 0: a"),
+        (["a", "a", "b"], "3 runs failed: digits BL seed 0 and 1 more: a; digits BL seed 2: b"),
+        (
+            [*"aabcde"],
+            "6 runs failed: digits BL seed 0 and 1 more: a; digits BL seed 2: b; "
+            "digits BL seed 3: c; …",
+        ),
+    ],
+)
+def test_runs_that_fail_alike_are_told_together(reasons, said):
+    runs = [Identity("digits", "BL", seed) for seed in range(len(reasons) + 1)]
+    ends = {run: Outcome(1, reason) for run, reason in zip(runs, reasons, strict=False)}
+    with pytest.raises(RunError, match=f"^{re.escape(said)}$"):
+        demand_success(State(deque(), ended={**ends, runs[-1]: Outcome(0)}), runs)
 
 
 @pytest.mark.slow

@@ -38,6 +38,7 @@ class Screen:
         self._console = console or Console()
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._known: dict[Identity, Standing] = {}
+        self._state: State | None = None
         self._shown = 0.0
 
     def __enter__(self) -> Self:
@@ -51,10 +52,13 @@ class Screen:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if kind is not None and self._state is not None:
+            self.refresh(self._state)  # what was stopped does not run any more
         self._live.stop()
 
     def show(self, state: State) -> None:
         """Look at the records again, twice a second at most, and show what is new."""
+        self._state = state
         if time.monotonic() - self._shown < 0.5:
             return
         self.refresh(state)
@@ -134,12 +138,24 @@ def table(known: Iterable[tuple[Identity, Standing]], rows: int, width: int = 12
     widths = [max(map(len, column)) + 3 for column in zip(COLUMNS, *cells, strict=True)]
     shown = _fitting(widths, width)
     room = width - sum(widths[index] for index in shown[1:])
-    made.add_column(COLUMNS[0], no_wrap=True, max_width=max(room - 3, LEAST))
+    name = max(room - 3, LEAST)
+    made.add_column(COLUMNS[0], no_wrap=True, max_width=name)
     for index in shown[1:]:
         made.add_column(COLUMNS[index], justify="right" if index >= 2 else "left", no_wrap=True)
-    for row in cells:
-        made.add_row(*(Text(row[index]) for index in shown))
+    for label, *row in cells:
+        made.add_row(cut(label, name), *(Text(row[index - 1]) for index in shown[1:]))
     return made
+
+
+def cut(label: str, length: int) -> Text:
+    """Return the label of a run, without its middle where it is too long: the seed tells it apart.
+
+    >>> cut("c3-cifar10 CBS-15-2-A equal-noise seed 12", 26).plain
+    'c3-cifar10 CBS-15… seed 12'
+    """
+    name, word, seed = label.rpartition(" seed ")
+    room = length - len(word + seed) - 1
+    return Text(label if len(label) <= length else f"{name[:room]}…{word}{seed}")
 
 
 def _fitting(widths: Sequence[int], width: int) -> list[int]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from rebatch.errors import RunError
+from rebatch.errors import InputError, RunError
 from rebatch.records import FINISHED
 from rebatch.sweeps._identity import Identity
 from rebatch.sweeps._local import local
@@ -26,7 +26,7 @@ def sweep(
 ) -> State:
     """Make every run that is not finished below ``out``; ``jobs`` at once, or none to choose.
 
-    Raises RunError once all the others are done if some failed.
+    Raises RunError once all the others are done if some failed, InputError if all were refused.
     """
     backend = local(out, options or Options(), jobs)
     return sweep_on(backend, runs, lambda run: standing(run, out / run.folder), console)
@@ -46,7 +46,7 @@ def sweep_on(
             screen.refresh(state)
     finally:
         screen.conclude()
-    _demand_success(state)
+    demand_success(state, runs)
     return state
 
 
@@ -54,11 +54,22 @@ def _finished(look: Look) -> Callable[[Identity], bool]:
     return lambda run: look(run).status == FINISHED
 
 
-def _demand_success(state: State) -> None:
-    """Complain of every run that did not finish, those that somebody else stopped included."""
-    left = [(run, end) for run, end in state.ended.items() if end.code]
+def demand_success(state: State, runs: Sequence[Identity]) -> None:
+    """Complain of every run that did not finish, those that somebody else stopped included.
+
+    What no run at all would take is not a failure of theirs, but wrong input to the sweep.
+    """
+    left = {run: end for run, end in state.ended.items() if end.code}
+    labels: dict[str, list[str]] = {}
+    for run, end in left.items():
+        labels.setdefault(end.error, []).append(run.label)
+    if len(left) == len(runs) and len(labels) == 1 and {end.code for end in left.values()} == {2}:
+        raise InputError(*labels)
     if left:
-        names = "; ".join(f"{run.label}: {end.error}" for run, end in left[:3])
-        more = f"; and {len(left) - 3} more" if len(left) > 3 else ""
+        named = [f"{_counted(names)}: {error}" for error, names in labels.items()]
         count = "1 run" if len(left) == 1 else f"{len(left)} runs"
-        raise RunError(f"{count} failed: {names}{more}")
+        raise RunError(f"{count} failed: {'; '.join(named[:3])}{'; …' if named[3:] else ''}")
+
+
+def _counted(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
