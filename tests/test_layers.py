@@ -12,9 +12,10 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 PURE = {"errors", "_call", "_growth", "policies", "schedules", "rates", "noise"}
 PLAN = {"_amount", "_run", "_rows", "_table", "_plan", "_course", "_update_times", "scaling"}
-BASIS = {"rebatch", *PURE, *PLAN}
+BASIS = {"rebatch", "_cores", *PURE, *PLAN}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
+    "_cores": set(),
     "_call": {"errors"},
     "_growth": {"errors"},
     "noise": {"errors"},

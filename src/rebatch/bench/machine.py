@@ -1,6 +1,5 @@
 """What a measurement was made on and with."""
 
-import os
 import platform
 import re
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import torch
 
 import rebatch
+from rebatch._cores import cores
 
 CPU_INFO = Path("/proc/cpuinfo")
 """Where Linux names the processor."""
@@ -18,7 +18,7 @@ def machine(device: torch.device) -> dict[str, Any]:
     """Return the device by its maker's name, and the versions; nothing that tells when or where."""
     found: dict[str, Any] = {
         "device": device_name(device),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": cores(),
         "threads": torch.get_num_threads(),
         "rebatch": rebatch.__version__,
         "torch": torch.__version__,

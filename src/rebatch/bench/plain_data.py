@@ -1,6 +1,5 @@
 """Batches as a plain loop gets them: from worker processes, or from tensors on the device."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -9,6 +8,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 from torch.utils.data import DataLoader, Dataset, TensorDataset, default_collate
 
+from rebatch._cores import cores
 from rebatch.bench.plain import Batches
 
 PADDING = 4
@@ -17,7 +17,7 @@ Look = Callable[[Tensor], Tensor]
 
 def workers() -> int:
     """Return how many worker processes a plain loop is given: 8, or one a processor if fewer."""
-    return min(8, len(os.sched_getaffinity(0)))
+    return min(8, cores())
 
 
 class Augmented(Dataset[tuple[Tensor, Tensor]]):

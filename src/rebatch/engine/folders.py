@@ -1,6 +1,5 @@
 """Images streamed from a folder by worker processes; judged by accuracy."""
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
@@ -11,6 +10,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, Sampler, Subset, default_collate
 
 from rebatch import Plan
+from rebatch._cores import cores
 from rebatch.data import PlannedBatchSampler
 from rebatch.data._cut import walk
 from rebatch.data.sets import ImageFolder
@@ -44,7 +44,7 @@ class FolderTask(Classifier):
         One that gives nothing for ``patience`` seconds, because its disk hangs, say, is a fault.
         """
         pinned = device.type == "cuda"
-        workers = min(16, len(os.sched_getaffinity(0))) if workers is None else workers
+        workers = min(16, cores()) if workers is None else workers
         self.train, self.dtype, self.ranks, self.group = train, dtype, ranks, group
         self.sampler = PlannedBatchSampler(plan, seed, dataset=train)
         parts = self.sampler if ranks.size == 1 else _OwnParts(self.sampler, ranks, group)

@@ -1,11 +1,11 @@
 """Runs on this machine, each in a process of its own."""
 
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from rebatch._cores import cores
 from rebatch.sweeps._gpus import Room, automatic_jobs, meant, read_gpus, slots
 from rebatch.sweeps._identity import Identity
 from rebatch.sweeps._loop import Launch
@@ -57,7 +57,7 @@ class Local:
 def local(out: Path, options: Options, jobs: int | None) -> Iterator[Launch]:
     """Prepare this machine for ``jobs`` runs at once, or as many as gain something."""
     gpus = meant(read_gpus(), options.device)
-    most = jobs or automatic_jobs(gpus, has_mps=has_mps(), cores=len(os.sched_getaffinity(0)))
+    most = jobs or automatic_jobs(gpus, has_mps=has_mps(), cores=cores())
     environments = slots(most, gpus)
     if len(gpus) != 1 or most == 1:
         yield Local(out, options, environments)
