@@ -1,11 +1,13 @@
 import pytest
 
+from rebatch.sweeps import _gpus
 from rebatch.sweeps._gpus import (
     Gpu,
     Room,
     automatic_jobs,
     meant,
     parse_gpus,
+    read_gpus,
     runs_that_fit,
     slots,
     visible,
@@ -24,6 +26,15 @@ def test_the_driver_answers_in_lines():
 @pytest.mark.parametrize("text", ["", "No devices were found", "0, [N/A], 143771, GPU-a1"])
 def test_an_answer_without_memory_is_no_gpu(text):
     assert parse_gpus(text) == ()
+
+
+@pytest.mark.parametrize("program", ["exec sleep 9", "echo 0, 1, 2, GPU-a1; exit 9"])
+def test_a_driver_that_does_not_answer_has_no_gpus(program, tmp_path, monkeypatch):
+    (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\n{program}\n")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(_gpus, "PATIENCE", 0.2)
+    assert read_gpus() == ()
 
 
 @pytest.mark.parametrize(

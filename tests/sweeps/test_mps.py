@@ -52,6 +52,15 @@ def test_a_service_that_was_left_behind_is_used_and_stopped(control, tmp_path):
     assert notes.read_text().splitlines()[-1] == "said quit"
 
 
+def test_of_two_sweeps_at_once_the_last_one_stops_the_service(control, tmp_path):
+    notes = control(listed=0)
+    with mps(tmp_path / "mps"):
+        with mps(tmp_path / "mps"):
+            pass
+        assert "said quit" not in notes.read_text()
+    assert notes.read_text().splitlines().count("said quit") == 1
+
+
 def test_runs_go_on_where_the_service_does_not_start(control, tmp_path):
     notes = control(start=1)
     with mps(tmp_path / "mps") as extra:

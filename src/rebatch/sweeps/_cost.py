@@ -1,8 +1,6 @@
 """About how long runs take, from what was measured and from nothing else."""
 
 import platform
-import shutil
-import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,17 +9,14 @@ from typing import Any
 
 from rebatch.errors import RunError
 from rebatch.records import find_runs, read_json
+from rebatch.sweeps._gpus import ask
 from rebatch.sweeps._identity import Identity
 
 
 def device_name(device: str = "auto") -> str:
     """Return the name that records give the device of this machine."""
-    if device != "cpu" and shutil.which("nvidia-smi"):
-        query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
-        done = subprocess.run(query, capture_output=True, text=True, check=False, timeout=60)
-        if done.returncode == 0 and done.stdout.strip():
-            return done.stdout.splitlines()[0].strip()
-    return platform.machine()
+    names = ask("name").splitlines() if device != "cpu" else []
+    return names[0].strip() if names else platform.machine()
 
 
 @dataclass

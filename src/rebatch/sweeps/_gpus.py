@@ -8,11 +8,9 @@ from typing import NamedTuple
 
 MOST = 8
 """Runs at once on one GPU; beyond this the gain measured on an H200 was lost in noise."""
-QUERY = (
-    "nvidia-smi",
-    "--query-gpu=index,memory.used,memory.total,uuid",
-    "--format=csv,noheader,nounits",
-)
+DRIVER = "nvidia-smi"
+PATIENCE = 60.0
+"""Seconds in which the driver answers, or is taken not to."""
 
 
 class Gpu(NamedTuple):
@@ -37,10 +35,20 @@ def parse_gpus(text: str) -> tuple[Gpu, ...]:
 
 def read_gpus() -> tuple[Gpu, ...]:
     """Return the GPUs that this process may use, none where there is no driver."""
-    if shutil.which(QUERY[0]) is None:
-        return ()
-    done = subprocess.run(QUERY, capture_output=True, text=True, check=False, timeout=60)
-    return visible(parse_gpus(done.stdout), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    said = ask("index", "memory.used", "memory.total", "uuid")
+    return visible(parse_gpus(said), os.environ.get("CUDA_VISIBLE_DEVICES"))
+
+
+def ask(*names: str) -> str:
+    """Return what the driver says of its GPUs, a line each; nothing where none answers."""
+    if shutil.which(DRIVER) is None:
+        return ""
+    line = [DRIVER, f"--query-gpu={','.join(names)}", "--format=csv,noheader,nounits"]
+    try:
+        done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        return ""
+    return done.stdout if done.returncode == 0 else ""
 
 
 def visible(gpus: Sequence[Gpu], chosen: str | None) -> tuple[Gpu, ...]:
