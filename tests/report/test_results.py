@@ -1,4 +1,5 @@
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -137,6 +138,12 @@ def test_a_difference_that_stands_out_says_why(runs):
     write_run(runs, "CBS-5", 0, 82.0)  # the paper has 80.78
     page = results_page(runs)
     assert 'title="one seed: more than 1.00, a rule of thumb">+1.22<' in page
+
+
+def test_the_file_of_a_paper_table_holds_differences_and_updates_as_numbers(runs):
+    page = results_page(runs)
+    assert quote("\r\nBL,82.50 ± 0.71,83.13,-0.63,2,51792,52000,,") in page
+    assert quote("\r\nCBS-10,80.50 ± 0.71,80.49,0.01,2,25896,49000,50 %,") in page
 
 
 def test_runs_are_compared_with_the_baseline_of_their_settings(tmp_path):

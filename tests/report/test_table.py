@@ -45,6 +45,12 @@ def test_the_file_to_save_has_plain_values():
     assert 'download="n.csv" href="data:text/csv;charset=utf-8,n%0D%0A1234%0D%0A"' in html
 
 
+def test_the_file_to_save_has_numbers_where_people_read_texts():
+    html = Table(columns=["a"], rows=[[Cell("−1,000", exact=-1000)], [Cell("–")]]).html()
+    assert ">−1,000</td>" in html
+    assert "a%0D%0A-1000%0D%0A%E2%80%93%0D%0A" in html
+
+
 def test_a_table_may_do_without_a_file():
     assert "data:" not in Table(columns=["n"], rows=[[1]], download=False).html()
 

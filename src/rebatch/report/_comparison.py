@@ -8,6 +8,7 @@ from statistics import mean, stdev
 from rebatch.report._controls import controls
 from rebatch.report._published import Published, published, tables
 from rebatch.report._runs import Group, saved, spread
+from rebatch.report._values import written
 
 COLUMNS = (
     *("schedule", "ours", "paper", "difference", "seeds"),
@@ -37,6 +38,11 @@ class Line:
     def values(self) -> list[float]:
         """Our figure of every seed."""
         return self.group.values(self.cell.part, self.cell.metric) if self.group else []
+
+    @property
+    def updates(self) -> int | None:
+        """Our updates, where there is a figure of ours."""
+        return self.group.updates if self.group and self.values else None
 
     @property
     def is_own(self) -> bool:
@@ -87,8 +93,8 @@ class Line:
             "" if cell.value is None else str(cell.value),
             "" if off is None else f"{off:+.2f}".replace("-", "−"),
             "" if ran is None else seeds(len(self.values)),
-            f"{ran.updates:,}" if ran else "",
-            f"{cell.updates:,}" if cell.updates else "",
+            written(self.updates),
+            written(cell.updates),
             saved(ran, self.baseline) if ran else "",
             ran.time if ran else "",
         ]

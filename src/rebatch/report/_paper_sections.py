@@ -51,11 +51,13 @@ def _section(table: str, columns: Mapping[str, Sequence[Line]]) -> Iterator[Sect
 
 
 def _cells(line: Line) -> list[Value | Cell]:
-    schedule, ours, paper, off, *rest = line.texts()
+    schedule, ours, paper, off, seeds, updates, theirs, *rest = line.texts()
     name = Cell(schedule, "quiet" if line.cell.beside else "")
     mine = Cell(ours, "quiet" if ours in (NOT_RUN, NO_ENSEMBLE) else "")
-    marked = Cell(off, "warn", _why(line)) if line.differs else off
-    return [name, mine, paper, marked, *rest]
+    exact = None if line.difference is None else round(line.difference, 2)
+    marked = Cell(off, "warn", _why(line), exact) if line.differs else Cell(off, exact=exact)
+    made = Cell(updates, exact=line.updates)
+    return [name, mine, paper, marked, seeds, made, Cell(theirs, exact=line.cell.updates), *rest]
 
 
 def _why(line: Line) -> str:

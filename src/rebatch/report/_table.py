@@ -31,6 +31,8 @@ class Cell:
     tone: Literal["best", "warn", "quiet", ""] = ""
     note: str = ""
     """Why it stands out: read aloud, and shown when the pointer rests on it."""
+    exact: Value = None
+    """What the CSV has instead: the number, where ``value`` is a text for people."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,12 +89,17 @@ class Table:
         if not self.download:
             return ""
         name = self.download if isinstance(self.download, str) else "table.csv"
-        plain = [[_plain(cell) for cell in row] for row in self.rows]
+        plain = [[_exact(cell) for cell in row] for row in self.rows]
         return f'<p class="save">{csv_link(name, csv_text(self.columns, plain), "CSV")}</p>'
 
 
 def _plain(cell: Value | Cell) -> Value:
     return cell.value if isinstance(cell, Cell) else cell
+
+
+def _exact(cell: Value | Cell) -> Value:
+    exact = cell.exact if isinstance(cell, Cell) else None
+    return _plain(cell) if exact is None else exact
 
 
 def _align(number: bool, *more: str) -> str:
