@@ -30,6 +30,13 @@ def test_a_page_is_written_beside_the_runs_or_where_one_says(tmp_path, capsys):
     assert "<h1>Mine &amp; yours</h1>" in other.read_text()
 
 
+def test_a_title_in_markdown_is_no_markup(tmp_path):
+    write_run(tmp_path / "a")
+    page = tmp_path / "page.md"
+    assert main(["report", str(tmp_path), "-o", str(page), "--title", "<b>x</b> [y](z)"]) == 0
+    assert page.read_text().startswith("# &lt;b>x&lt;/b> \\[y\\](z)\n\n")
+
+
 def test_a_folder_without_runs_is_wrong_input(tmp_path, capsys):
     assert main(["report", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (

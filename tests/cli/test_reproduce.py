@@ -194,3 +194,12 @@ def test_the_page_is_written_even_where_a_run_failed(baseline, tmp_path, capsys,
     assert error.startswith("rebatch: 1 run failed: c4-cifar10 CBS-15 ")
     page = (baseline / "report.html").read_text()
     assert "c4-cifar10" in page
+
+
+def test_the_page_needs_a_folder_wherever_the_runs_are_made(capsys):
+    arguments = ["reproduce", "adversarial", "--on", "ray", "--out", "s3://bucket/x"]
+    assert main(arguments) == 2
+    assert capsys.readouterr().err == (
+        "rebatch: out must be a folder of this machine for the page to be written to, "
+        "got s3://bucket/x\n"
+    )

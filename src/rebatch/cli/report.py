@@ -47,6 +47,6 @@ def run_report(arguments: argparse.Namespace) -> None:
     if target.suffix not in PAGES:
         raise InputError(f"output must end in .html or .md, got {target}")
     if target.suffix == ".md":
-        print(write(target, f"# {arguments.title}\n\n{reproduction(arguments.folder)}"))
+        print(write(target, reproduction(arguments.folder, arguments.title)))
     else:
         print(write(target, results_page(arguments.folder, arguments.title)))

@@ -53,7 +53,7 @@ def run_reproduce(arguments: argparse.Namespace) -> None:
     cells = cells_of(arguments.table, controls=arguments.controls)
     chosen = seeds(arguments.seeds)
     runs = runs_of(cells, chosen, arguments.settings)
-    out = local_folder(arguments.out)
+    out = local_folder(arguments.out, "for the page to be written to")
     if arguments.dry_run:
         _print_dry_run(cells, runs, len(set(chosen)), out, arguments)
         return

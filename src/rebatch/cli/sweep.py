@@ -97,10 +97,10 @@ def make(runs: "list[Identity]", arguments: argparse.Namespace) -> None:
     )
 
 
-def local_folder(out: str) -> Path:
+def local_folder(out: str, why: str = "without --on ray") -> Path:
     """Return the folder, which must not be an address of another store."""
     if "://" in out:
-        raise InputError(f"out must be a folder of this machine without --on ray, got {out}")
+        raise InputError(f"out must be a folder of this machine {why}, got {out}")
     return Path(out)
 
 

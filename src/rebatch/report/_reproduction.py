@@ -14,10 +14,11 @@ from rebatch.report._titles import NOTES, TITLES
 from rebatch.report._values import written
 
 
-def reproduction(root: Path) -> str:
+def reproduction(root: Path, title: str = "") -> str:
     """Return a section for each table of the paper, then the runs that are in none of them."""
     groups = read_groups(root)
-    parts = [f"{_escaped(RULE)} Devices: {_escaped(devices(groups))}."]
+    parts = [f"# {_escaped(title)}"] if title else []
+    parts += [f"{_escaped(RULE)} Devices: {_escaped(devices(groups))}."]
     parts += [_section(table, groups) for table in tables()]
     others = [group for group in groups if not is_in_a_table(group)]
     if others:
