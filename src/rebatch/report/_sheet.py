@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 
-SHEET = 100
-"""Characters that stand side by side on a sheet, whatever they are."""
+SHEET = 115
+"""Characters that stand side by side on A4 in the type that tables have there."""
 PADDING = 2
 """The room between two columns, in characters."""
 FLOOR = 12
 """A column is as wide as its longest text, or as this many characters, before others have more."""
-SMALLER = 8 / 7
-"""By how much more fits where the type is smaller, which it is in tables that need it."""
 
 
 def shares(lengths: Sequence[int]) -> list[float]:
@@ -18,13 +16,13 @@ def shares(lengths: Sequence[int]) -> list[float]:
     What is left above the floors goes to long texts, by how much longer they are.
 
     >>> shares([20, 20]), shares([10, 10, 138])
-    ([], [10.5, 10.5, 79.0])
+    ([], [10.4, 10.4, 79.1])
     """
     whole = [length + PADDING for length in lengths]
     if sum(whole) <= SHEET:
         return []
     floors = [min(length, FLOOR + PADDING) for length in whole]
     over = [length - floor for length, floor in zip(whole, floors, strict=True)]
-    spare = max(0.0, SHEET * SMALLER - sum(floors)) / max(1, sum(over))
+    spare = max(0.0, SHEET - sum(floors)) / max(1, sum(over))
     widths = [floor + min(1.0, spare) * more for floor, more in zip(floors, over, strict=True)]
     return [round(100 * width / sum(widths), 1) for width in widths]
