@@ -46,7 +46,9 @@ def test_labels_cannot_leave_their_place():
 def test_the_data_stand_in_a_table_with_a_row_for_each_x():
     text = html(Series(name="a", x=[0, 2], y=[5, 6]), Series(name="b", x=[1, 2], y=[7, 8]))
     body = re.search(r"<tbody>(.*?)</tbody>", text)[1]
-    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr>.*?</tr>", body)]
+    rows = [
+        re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>.*?</tr>", body)
+    ]
     assert rows == [["0", "5", ""], ["1", "", "7"], ["2", "6", "8"]]
 
 

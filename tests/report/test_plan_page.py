@@ -38,7 +38,7 @@ def test_the_cost_is_told_against_the_baseline():
 
 def test_a_long_plan_has_all_its_rows_in_a_file():
     html = plan_page([plan("CBS-1", epochs=400)])
-    assert "<td>… 388 rows …</td>" not in html
+    assert '<th scope="row">… 388 rows …</th>' not in html
     assert "… 388 rows …" in html
     assert "CSV of all 400 rows" in html
     assert len(html) < 300_000

@@ -108,14 +108,16 @@ def _align(number: bool, *more: str) -> str:
 
 
 def _row(row: Sequence[Value | Cell], right: Sequence[bool]) -> str:
-    cells = (cell if isinstance(cell, Cell) else Cell(cell) for cell in row)
-    return "".join(_cell(cell, number) for cell, number in zip(cells, right, strict=True))
+    """Return the cells of a row; the first one is read out with each of the others."""
+    cells = [cell if isinstance(cell, Cell) else Cell(cell) for cell in row]
+    tags = ['th scope="row"', *["td"] * len(cells)]
+    return "".join(map(_cell, cells, right, tags))
 
 
-def _cell(cell: Cell, number: bool) -> str:
+def _cell(cell: Cell, number: bool, tag: str) -> str:
     text = written(cell.value)
     said = cell.note or ("best" if cell.tone == "best" else "")
     title = f' title="{escape(cell.note)}"' if cell.note else ""
     aloud = f'<span class="hidden"> ({escape(said)})</span>' if said else ""
     align = _align(number, cell.tone, "long" if len(text) > LONG else "")
-    return f"<td{align}{title}>{escape(text)}{aloud}</td>"
+    return f"<{tag}{align}{title}>{escape(text)}{aloud}</{tag[:2]}>"
