@@ -112,8 +112,11 @@ def test_finished_runs_and_seeds_named_twice_are_not_counted(capsys, tmp_path):
     words = ["cifar10-overfit", "--seeds", "0,0", "--out", str(tmp_path)]
     folder = RunFolder(tmp_path / "c4-cifar10" / "BL" / "seed0")
     record = {"recipe": "c4-cifar10", "schedule": "BL", "variant": None, "overrides": []}
-    write_json(folder.run, record)
+    write_json(folder.run, record | {"status": "finished"})
     write_json(folder.result, record | {"device": "x", "updates": 120_000, "seconds": 1.0})
+    killed = RunFolder(tmp_path / "c4-cifar10" / "CBS-15" / "seed0")  # in its last moments
+    write_json(killed.run, record | {"schedule": "CBS-15", "status": "running"})
+    write_json(killed.result, record | {"schedule": "CBS-15", "updates": 56_280})
     assert main(["reproduce", *words, "--dry-run"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith("2 cells, 2 runs with 1 seed, 1 finished, 56,280 updates, ")

@@ -9,14 +9,14 @@ BL = Identity("digits", "BL", 0)
 
 @pytest.fixture
 def results(tmp_path):
-    """Results by hand: schedule, changed fields, updates, seconds, device."""
+    """Results by hand: schedule, changed fields, updates, seconds, device, and the engine."""
 
     def written(*rows):
-        for number, (schedule, overrides, updates, seconds, device) in enumerate(rows):
+        for number, (schedule, overrides, updates, seconds, device, *engine) in enumerate(rows):
             folder = RunFolder(tmp_path / str(number))
             record = {"recipe": "digits", "schedule": schedule, "variant": None}
             record |= {"overrides": overrides, "seed": number, "device": device}
-            write_json(folder.run, record)
+            write_json(folder.run, record | ({"engine": engine[0]} if engine else {}))
             write_json(folder.result, record | {"updates": updates, "seconds": seconds})
         return tmp_path
 
@@ -41,6 +41,17 @@ def test_another_device_says_nothing(results):
 def test_a_shorter_run_says_only_how_long_an_update_takes(results):
     folder = results(("BL", ["epochs=1"], 90, 9.0, "here"))
     assert read_rates([folder], "here").estimate(BL) == pytest.approx(360.0)
+
+
+def test_runs_of_the_engine_that_will_be_used_count(results):
+    folder = results(
+        ("BL", [], 3600, 70.0, "here"),
+        ("BL", [], 3600, 10.0, "here", "graphs"),
+        ("BL", [], 3600, 72.0, "here", "eager"),
+    )
+    assert read_rates([folder], "here").estimate(BL) == 10.0
+    assert read_rates([folder], "here", "eager").estimate(BL) == 71.0
+    assert read_rates([folder], "here", "compiled").estimate(BL) == 71.0
 
 
 def test_where_nothing_was_measured_nothing_is_known(tmp_path):

@@ -109,15 +109,17 @@ def _print_dry_run(
     out: Path,
     arguments: argparse.Namespace,
 ) -> None:
+    from rebatch.records import FINISHED
     from rebatch.sweeps._cost import device_name, read_rates
+    from rebatch.sweeps._standing import standing
 
     if arguments.rates is not None and not arguments.rates.is_dir():
         raise InputError(f"rates must be a folder of runs, got {arguments.rates}")
     device = device_name(arguments.device)
     folders = [out] if arguments.rates is None else [out, arguments.rates]
-    rates = read_rates(folders, device)
+    rates = read_rates(folders, device, arguments.engine)
     print("\n".join(_lines(cells, runs, rates)))
-    left = [run for run in runs if not (out / run.folder / "result.json").exists()]
+    left = [run for run in runs if standing(run, out / run.folder).status != FINISHED]
     done = len(runs) - len(left)
     updates = sum(run.plan.updates for run in left)
     rest = f"{_total(left, rates)} on {device}" if left else "nothing left to run"

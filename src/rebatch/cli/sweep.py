@@ -49,9 +49,9 @@ def add_sweep_arguments(parser: argparse.ArgumentParser, out: str | None = None)
     parser.add_argument("--out", default=out, required=not out, metavar="DIR", help=told)
     parser.add_argument("--jobs", default="auto", metavar="N", help="runs at once; default: auto")
     parser.add_argument("--on", default="local", metavar="WHERE", help="local or ray")
-    parser.add_argument("--cpus", default="1", metavar="N", help="ray: processors of a run; 1")
+    parser.add_argument("--cpus", metavar="N", help="ray: processors of a run; default: 1")
     parser.add_argument("--gpus", metavar="N", help="ray: GPUs of a run, as 0.5; 1 if there are")
-    parser.add_argument("--retries", default="3", metavar="N", help="ray: lost workers; 3")
+    parser.add_argument("--retries", metavar="N", help="ray: lost workers; default: 3")
     parser.add_argument("--address", metavar="A", help="ray: of the cluster; default: start one")
     add_run_arguments(parser)
 
@@ -83,14 +83,17 @@ def make(runs: "list[Identity]", arguments: argparse.Namespace) -> None:
     )
     jobs = None if arguments.jobs == "auto" else whole("jobs", arguments.jobs, at_least=1)
     if where == "local":
+        for name in ("cpus", "gpus", "retries", "address"):
+            if getattr(arguments, name) is not None:
+                raise InputError(f"{name} must come with --on ray, got {getattr(arguments, name)}")
         sweep(runs, local_folder(arguments.out), jobs=jobs, options=options)
         return
     from rebatch.sweeps import Needs, sweep_on_ray
 
     needs = Needs(
-        cpus=seconds("cpus", arguments.cpus),
+        cpus=seconds("cpus", arguments.cpus or "1"),
         gpus=None if arguments.gpus is None else seconds("gpus", arguments.gpus),
-        retries=whole("retries", arguments.retries),
+        retries=whole("retries", arguments.retries or "3"),
     )
     sweep_on_ray(
         runs, arguments.out, needs=needs, options=options, jobs=jobs, address=arguments.address

@@ -1,7 +1,8 @@
 """About how long runs take, from what was measured and from nothing else."""
 
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
@@ -21,40 +22,43 @@ def device_name(device: str = "auto") -> str:
 
 @dataclass
 class Rates:
-    """Measured times on one device."""
+    """Measured times on one device, told apart by the engine that made the updates."""
 
-    seconds: dict[tuple[str, str, str | None], list[float]] = field(default_factory=dict)
+    engines: Sequence[str] = ("eager",)
+    """The one that will be used, then others whose times are better than none."""
+    seconds: dict[tuple[str, str, str, str | None], list[float]] = field(default_factory=dict)
     """Of whole runs without changed fields."""
-    per_update: dict[str, list[float]] = field(default_factory=dict)
-    """Seconds an update, by recipe."""
+    per_update: dict[tuple[str, str], list[float]] = field(default_factory=dict)
+    """Seconds an update, by engine and recipe."""
 
-    def add(self, result: dict[str, Any]) -> None:
+    def add(self, engine: str, result: dict[str, Any]) -> None:
         """Take a result in."""
         seconds, updates = float(result["seconds"]), int(result["updates"])
         if not result.get("overrides"):
-            key = (result["recipe"], result["schedule"], result.get("variant"))
+            key = (engine, result["recipe"], result["schedule"], result.get("variant"))
             self.seconds.setdefault(key, []).append(seconds)
         if updates:
-            self.per_update.setdefault(result["recipe"], []).append(seconds / updates)
+            self.per_update.setdefault((engine, result["recipe"]), []).append(seconds / updates)
 
     def estimate(self, run: Identity) -> float | None:
         """Return the seconds of a run: its own mean, or the mean of its recipe an update."""
-        measured = self.seconds.get((run.recipe, run.schedule, run.variant))
-        if measured and not run.overrides:
-            return mean(measured)
-        each = self.per_update.get(run.recipe)
-        return mean(each) * run.plan.updates if each else None
+        for engine in self.engines:
+            measured = self.seconds.get((engine, run.recipe, run.schedule, run.variant))
+            if measured and not run.overrides:
+                return mean(measured)
+            if each := self.per_update.get((engine, run.recipe)):
+                return mean(each) * run.plan.updates
+        return None
 
 
-def read_rates(folders: Iterable[Path], device: str) -> Rates:
+def read_rates(folders: Iterable[Path], device: str, engine: str = "auto") -> Rates:
     """Return what finished runs below the folders took on a device of that name."""
-    rates = Rates()
+    wanted = "graphs" if engine == "auto" else engine
+    rates = Rates(tuple(dict.fromkeys((wanted, "eager", "graphs", "compiled"))))
     for folder in folders:
         for run in find_runs(folder) if folder.is_dir() else ():
-            try:
+            with suppress(RunError, KeyError, TypeError, ValueError):  # not finished, or no result
                 result = read_json(run.result)
                 if result.get("device") == device:
-                    rates.add(result)
-            except (RunError, KeyError, TypeError, ValueError):
-                continue  # not finished, or not a result
+                    rates.add(read_json(run.run).get("engine", "eager"), result)
     return rates
