@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from rebatch.cli import Parser, bench
-from rebatch.errors import InputError
+from rebatch.errors import InputError, RunError
 
 
 def command(*words):
@@ -42,8 +42,21 @@ def test_cells_measured_before_stay_in_the_folder_and_new_ones_are_added(tmp_pat
     command(*small, "--sizes", "16", "--rounds", "1")
     command(*small, "--sizes", "32", "--rounds", "1")
     assert sizes() == [16, 32]
-    command(*small, "--sizes", "32", "--rounds", "2")
-    assert sizes() == [32]
+    command(*small, "--sizes", "32", "--rounds", "1")
+    assert sizes() == [16, 32]
+
+
+def test_a_record_of_other_settings_is_not_written_over(tmp_path):
+    command("cpu", *TRY, "--out", str(tmp_path))
+    (written,) = tmp_path.glob("*.json")
+    before = written.read_text()
+    for more, told in (
+        (("--rounds", "2"), "its rounds is 1, not 2"),
+        (("--set", "hidden=9"), r"its settings is \[\], not \['hidden=9'\]"),
+    ):
+        with pytest.raises(InputError, match=f"^out must hold no record of other.*json: {told}$"):
+            command("cpu", *TRY, *more, "--out", str(tmp_path))
+    assert written.read_text() == before
 
 
 @pytest.mark.parametrize(
@@ -64,6 +77,14 @@ def test_cells_measured_before_stay_in_the_folder_and_new_ones_are_added(tmp_pat
 def test_what_makes_no_sense_is_refused(words, complaint):
     with pytest.raises(InputError, match=complaint):
         command(*words)
+
+
+@pytest.mark.parametrize("what", ["switching", "overhead", "profile", "packing"])
+def test_a_place_that_cannot_be_written_is_known_before_anything_is_measured(what, tmp_path):
+    (tmp_path / "file").touch()
+    # Nothing is measured of C9: it would be refused next.
+    with pytest.raises(RunError, match=r"file could not be written: File exists$"):
+        command(what, "--model", "C9", "--device", "cpu", "--out", str(tmp_path / "file"))
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a CUDA device")

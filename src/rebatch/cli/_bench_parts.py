@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rebatch.cli._bench_speed import add_common, name_of, set_threads
 from rebatch.cli._numbers import number, whole
+from rebatch.errors import RunError
 
 if TYPE_CHECKING:
     from torch import device as Device
@@ -264,7 +265,18 @@ def _device(arguments: argparse.Namespace) -> "Device":
     from rebatch.engine.precision import choose_device
 
     set_threads(arguments)
-    return choose_device(arguments.device)
+    device = choose_device(arguments.device)
+    _make_room(arguments)
+    return device
+
+
+def _make_room(arguments: argparse.Namespace) -> None:
+    """Make the folder: a place that cannot be written is known before the minutes."""
+    if arguments.out is not None:
+        try:
+            Path(arguments.out).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(f"{arguments.out} could not be written: {error.strerror}") from None
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:

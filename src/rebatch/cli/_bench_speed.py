@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rebatch.cli._numbers import number, whole
-from rebatch.errors import InputError, RunError
+from rebatch.errors import InputError, RunError, shown
 
 if TYPE_CHECKING:
     from torch import device as Device
@@ -132,17 +132,22 @@ def _file(arguments: argparse.Namespace, record: dict[str, Any]) -> str | None:
 def _kept(
     arguments: argparse.Namespace, record: dict[str, Any], cells: "Sequence[Cell]"
 ) -> list[dict[str, Any]]:
-    """Return what ``--out`` already holds, measured alike, of cells that are not measured now."""
+    """Return what ``--out`` already holds of cells that are not measured now.
+
+    A record that was measured otherwise is refused: minutes of a device are not written over.
+    """
     from rebatch.records import read_json
 
     file = _file(arguments, record)
     if file is None or not Path(file).exists():
         return []
     known = read_json(Path(file))
-    now = {(cell.model, cell.batch_size) for cell in cells}
     before: list[dict[str, Any]] = known.pop("cells", [])
-    if known != record:
-        return []
+    if before and known != record:
+        name = next(name for name in {**record, **known} if known.get(name) != record.get(name))
+        other = f"{name} is {shown(known.get(name))}, not {shown(record.get(name))}"
+        raise InputError(f"out must hold no record of other settings, got {file}: its {other}")
+    now = {(cell.model, cell.batch_size) for cell in cells}
     return [cell for cell in before if (cell["model"], cell["batch_size"]) not in now]
 
 
