@@ -165,10 +165,15 @@ def go_back(outputs: Tensor, turned: Tensor, cell: Tensor, gates: Tensor) -> Ten
     return changes
 
 
-@cache
 def _stages(way: str, tile: int, device: torch.device) -> int:
     """Return how many tiles of so many bytes are on their way at a time."""
+    return max(1, min(STAGES[way], (_room(device) - SPARE) // tile))
+
+
+@cache
+def _room(device: torch.device) -> int:
+    """Return the bytes of a processor's memory that a program may have."""
     if device.type != "cuda":
-        return 1
+        return 0
     room: int = driver.active.utils.get_device_properties(device.index)["max_shared_mem"]
-    return max(1, min(STAGES[way], (room - SPARE) // tile))
+    return room
