@@ -228,6 +228,7 @@ def test_a_batch_may_be_changed_in_place_without_changing_the_next():
 
 
 @pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_data_on_the_gpu_gives_the_same_batches_without_leaving_it():
     images = torch.randint(256, (100, 3, 32, 32), dtype=torch.uint8)
     plan = planned((16,), examples=100)

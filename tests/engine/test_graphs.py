@@ -1,5 +1,7 @@
 """Updates as CUDA graphs do what updates by themselves do; run with pytest -m gpu."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -78,14 +80,14 @@ def pictures(
     )
 
 
-def text(engine: str, *, dropout: float = 0.0) -> Learner:
+def text(engine: str, *, dropout: float = 0.0, precision: str = "fp32") -> Learner:
     torch.manual_seed(0)
     tokens = torch.randint(0, 50, (4000,))
     plan = rebatch.plan(rebatch.parse("CBS-1-2", base=5), epochs=4, tokens=4000, bptt=10)
     task = LanguageTask(tokens, {"valid": tokens}, plan, device=GPU, bptt=10)
     model = LanguageModel(50, 32, dropout=dropout).to(GPU)
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0, fused=True)
-    return Learner(model, optimizer, task, GPU, clip=0.25, engine=engine)
+    return Learner(model, optimizer, task, GPU, precision=precision, clip=0.25, engine=engine)
 
 
 def losses(learner: Learner, *, measured: int = 7) -> list[float]:
@@ -157,8 +159,36 @@ def test_fused_networks_learn_in_graphs_as_without(network):
 
 
 @gpu
-def test_dropout_draws_anew_in_every_replay():
-    learner = text("graphs", dropout=0.5)
+def test_a_fused_language_model_learns_in_graphs_as_without():
+    """What L1 and L2 do on one GPU: our recurrence, decoder and loss, with dropout, replayed."""
+    found = []
+    for engine in ("eager", "graphs"):
+        learner = text(engine, dropout=0.5, precision="bf16")
+        fuse(learner.model)
+        found.append(losses(learner))
+    assert learner.graphs is not None
+    assert learner.graphs.captures >= 2
+    assert learner.pop_reports() == []
+    assert found[1] == pytest.approx(found[0], rel=2e-2)
+
+
+@gpu
+@pytest.mark.filterwarnings("ignore")  # of torch.compile's own code
+def test_a_compiled_model_learns_as_an_eager_one():
+    network = partial(CifarResNet, depth=8)
+    learner = pictures("compiled", network=network)
+    assert losses(learner) == pytest.approx(losses(pictures("eager", network=network)), rel=1e-2)
+    assert learner.graphs is not None
+    assert learner.graphs.captures >= 2
+    assert learner.pop_reports() == []
+
+
+@gpu
+@pytest.mark.parametrize("fused", [False, True])
+def test_dropout_draws_anew_in_every_replay(fused):
+    learner = text("graphs", dropout=0.5, precision="bf16" if fused else "fp32")
+    if fused:
+        fuse(learner.model)
     batch = next(iter(learner.task.batches(0, 0)))
     learner.model.train()
     memory = learner.task.memory(learner.model, 5)

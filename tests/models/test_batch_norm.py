@@ -154,6 +154,7 @@ def test_a_group_that_is_no_count_is_refused(size: object) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_an_update_with_groups_can_be_captured_as_a_cuda_graph() -> None:
     images = torch.randn(12, 3, 16, 16, device="cuda").to(memory_format=torch.channels_last)
     eager = CifarResNet(depth=8, norm_batch_size=4).cuda()

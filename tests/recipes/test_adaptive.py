@@ -4,6 +4,7 @@ import os
 import signal
 
 import pytest
+import torch
 
 from rebatch._course import Course
 from rebatch.engine.stopping import Stopped
@@ -163,6 +164,7 @@ def test_a_plan_for_other_data_or_of_another_length_is_refused():
 
 
 @pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_a_gpu_decides_and_replays_too(train, data_root, tmp_path):
     result = train("digits", "AUTO(cycle=4)", "epochs=8", out=tmp_path / "one", device="cuda")
     decisions = [line for line in log(tmp_path / "one") if line["kind"] == "decision"]
