@@ -77,6 +77,20 @@ def test_every_initialisation_can_be_asked_for(data_root, how):
     assert (bias == 0) == (how != "default")
 
 
+@pytest.mark.parametrize("name", ["c1-cifar10", "i1-imagenet"])
+def test_lsuv_starts_from_the_same_weights_in_double_precision(data_root, name):
+    first = [
+        next(
+            built(
+                data_root, name, "initialization=lsuv", f"precision={each}"
+            ).learner.model.parameters()
+        )
+        for each in ("fp32", "fp64")
+    ]
+    assert first[1].dtype == torch.float64
+    assert torch.equal(first[0].double(), first[1])
+
+
 def test_the_initialisation_study_starts_from_its_gaussian(data_root):
     model = built(data_root, "c1-initialization").learner.model
     assert model[9].weight.std().item() == pytest.approx(0.1, rel=0.02)

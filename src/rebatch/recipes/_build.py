@@ -292,6 +292,7 @@ def snapshots_of(recipe: Recipe, plan: Plan) -> dict[int, int]:
 
 
 def _sample(task: Task) -> Tensor:
+    """Return images to start from in fp32, as weights start whatever they are trained in."""
     if isinstance(task, ImageTask | FolderTask):
-        return task.sample()
+        return task.sample().float()
     raise InputError("initialization must be one that needs no images for this model, got lsuv")
