@@ -1,10 +1,13 @@
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from rebatch.data.sets import SETS, data_root, find, load
 from rebatch.data.sets.nli import SICK, SNLI
 from rebatch.errors import InputError
+
+DOCS = Path(__file__).parents[3] / "docs" / "data.md"
 
 
 def test_the_root_is_the_argument_then_the_variable_then_the_cache(monkeypatch: pytest.MonkeyPatch):
@@ -74,3 +77,9 @@ def test_what_is_missing_is_told(tmp_path: Path):
     assert SNLI.begun(tmp_path)
     (tmp_path / "snli_1.0" / "snli_1.0_dev.jsonl").touch()
     assert SNLI.missing(tmp_path) == ["snli_1.0_train.jsonl", "snli_1.0_test.jsonl"]
+
+
+def test_the_docs_name_the_host_that_each_data_set_comes_from():
+    sources = DOCS.read_text().partition("## Sources")[2]
+    hosts = {urlsplit(each.source.url).hostname for each in SETS if each.source}
+    assert {host for host in hosts if f"https://{host}" not in sources} == set()

@@ -89,7 +89,8 @@ WIKITEXT2 = DataSet(
     layouts=(_layout("wiki.{}.tokens", 2_088_628, 217_646, 245_569, 33_278),),
     read=partial(read_text, pattern="wiki.{}.tokens"),
     source=Source(
-        url="https://s3.amazonaws.com/research.metamind.io/wikitext/wikitext-2-v1.zip",
+        # The first author's own copy: the address of the paper refuses everybody since 2024.
+        url="https://wikitext.smerity.com/wikitext-2-v1.zip",
         inside="wikitext-2",
         max_bytes=50_000_000,
     ),
