@@ -25,6 +25,16 @@ from rebatch.schedules import cyclical, from_function, milestones, parse, steps
 
 NUMBERS = st.floats(1e-6, 1e6)
 LENGTHS = st.integers(1, 50)
+
+
+def _coupled(rules):
+    return st.one_of(
+        st.builds(coupled, rules, SCHEDULES, how=st.sampled_from(rates.COUPLINGS)),
+        st.builds(equal_noise, rules, SCHEDULES),
+        st.builds(beyond_largest, rules, GROWING),
+    )
+
+
 PLAIN = st.one_of(
     st.builds(constant, NUMBERS),
     st.builds(divided, NUMBERS, at=st.sampled_from([(), 5, (3, 7)]), by=NUMBERS),
@@ -38,11 +48,7 @@ SCHEDULES = st.from_type(Schedule).filter(lambda schedule: schedule.clock == "ep
 GROWING = st.builds(steps, st.integers(1, 9), every=LENGTHS, largest=st.none() | st.just(99))
 RATES = st.recursive(
     PLAIN,
-    lambda rules: st.one_of(
-        st.builds(coupled, rules, SCHEDULES, how=st.sampled_from(rates.COUPLINGS)),
-        st.builds(equal_noise, rules, SCHEDULES),
-        st.builds(beyond_largest, rules, GROWING),
-    ),
+    lambda rules: _coupled(rules.filter(lambda rule: not isinstance(rule, plateau))),
     max_leaves=3,
 )
 NAMES = {name: getattr(rates, name) for name in vars(rates)}
@@ -195,6 +201,11 @@ class TestCoupled:
         ("rule", "schedule", "message"),
         [
             (0.1, constant_size(8), "rule must be a learning-rate rule, got 0.1"),
+            (
+                plateau(0.1),
+                constant_size(8),
+                "rule must be one that the position tells, got plateau(0.1)",
+            ),
             (constant(0.1), "CBS-5", "schedule must be a schedule, got 'CBS-5'"),
             (
                 constant(0.1),

@@ -218,6 +218,8 @@ class _Coupled(Rate):
     def __post_init__(self) -> None:
         if not isinstance(self.rule, Rate):
             raise InputError(f"rule must be a learning-rate rule, got {shown(self.rule)}")
+        if isinstance(self.rule, plateau):
+            raise InputError(f"rule must be one that the position tells, got {self.rule}")
         if not isinstance(self.schedule, Schedule):
             raise InputError(f"schedule must be a schedule, got {shown(self.schedule)}")
         if self.schedule.clock != "epochs":

@@ -63,6 +63,25 @@ def test_a_plateau_never_looks_at_the_test_set(name):
         case(find(name), "BL", "plateau")
 
 
+def test_a_plateau_that_is_set_by_hand_never_looks_at_the_test_set_either():
+    recipe = override(find("digits"), ["baseline_rate=plateau(0.3, falling=False)"])
+    with pytest.raises(InputError, match=r"holdout must be above 0 for plateau"):
+        case(recipe, "BL")
+    assert case(override(recipe, ["holdout=100"]), "BL").rate_at(1, [50.0, 40.0]) == 0.075
+
+
+@pytest.mark.parametrize(
+    ("name", "rate", "message"),
+    [
+        ("e1-snli", "plateau(4e-4)", "falling must be False for accuracy, got True"),
+        ("l1-ptb", "plateau(20, falling=False)", "falling must be True for perplexity, got False"),
+    ],
+)
+def test_a_plateau_takes_no_better_figure_for_a_worse_one(name, rate, message):
+    with pytest.raises(InputError, match=message):
+        case(override(find(name), [f"baseline_rate={rate}"]), "BL")
+
+
 def test_a_plateau_may_look_at_a_holdout():
     recipe = override(find("c1-cifar10"), ["holdout=5000"])
     assert case(recipe, "BL", "plateau").rate_at(1, [50.0, 40.0]) == 0.005

@@ -91,7 +91,7 @@ def case(recipe: Recipe, code: str, variant: str | None = None) -> Case:
     schedule = parse(code, base)
     plain = Case(recipe, str(schedule), schedule, rate)
     _check_policy(plain)
-    return _controlled(plain, variant)
+    return _checked(_controlled(plain, variant))
 
 
 def replay(recipe: Recipe, course: Course, variant: str | None = None) -> Case:
@@ -101,7 +101,7 @@ def replay(recipe: Recipe, course: Course, variant: str | None = None) -> Case:
     """
     plain = Case(recipe, course.plan.schedule, course, recipe.cyclical_rate)
     name = "-".join([f"{REPLAY}{course.fingerprint}", *([variant] if variant else [])])
-    return replace(_controlled(plain, variant), variant=name)
+    return replace(_checked(_controlled(plain, variant)), variant=name)
 
 
 def _controlled(plain: Case, variant: str | None) -> Case:
@@ -115,6 +115,23 @@ def _controlled(plain: Case, variant: str | None) -> Case:
         hint = f"; did you mean {near[0]}?" if near else ""
         raise InputError(f"variant must be one of {names}, got {variant!r}{hint}")
     return replace(VARIANTS[variant](plain), variant=variant)
+
+
+def _checked(made: Case) -> Case:
+    """Refuse a plateau that the test set would tell, or that would take better for worse."""
+    rate, falling = made.rate, _figure_falls(made.recipe)
+    if isinstance(rate, rates.plateau):
+        if not made.recipe.has_validation:
+            raise _no_validation("plateau")
+        if rate.falling != falling:
+            figure = "perplexity" if falling else "accuracy"
+            raise InputError(f"falling must be {falling} for {figure}, got {rate.falling}")
+    return made
+
+
+def _figure_falls(recipe: Recipe) -> bool:
+    """Tell whether a lower validation figure is the better one."""
+    return recipe.model.startswith("L")
 
 
 def _amount(data: dict[str, Any]) -> Amount:
@@ -193,10 +210,8 @@ def _equal_updates(plain: Case) -> Case:
 
 def _plateau(plain: Case) -> Case:
     """Divide the rate by 4 whenever the validation figure stops improving."""
-    if not plain.recipe.has_validation:
-        raise _no_validation("plateau")
-    metric_falls = plain.recipe.model.startswith("L")
-    return replace(plain, rate=rates.plateau(plain.rate(0), by=4, falling=metric_falls))
+    falling = _figure_falls(plain.recipe)
+    return replace(plain, rate=rates.plateau(plain.rate(0), by=4, falling=falling))
 
 
 def _constant_rate(plain: Case) -> Case:
