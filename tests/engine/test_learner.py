@@ -207,6 +207,28 @@ def test_running_out_of_memory_halves_the_micro_batch_and_makes_the_same_update(
     assert learner.pop_reports() == []
 
 
+class LimitedByTheProcessor(Limited):
+    """A model that asks for more memory than a processor can have."""
+
+    def forward(self, images):
+        self.seen.append(len(images))
+        torch.empty(2**55 if len(images) > self.most else 1)
+        return self.inner(images)
+
+
+def test_running_out_of_memory_on_a_processor_halves_the_micro_batch_as_well(pictures):
+    model = LimitedByTheProcessor(normed(), 8)
+    learner, batch = image_learner(pictures, model, group=4)
+    learner.update(batch, None, 0.1, measure=False)
+    assert (learner.micro_batch_size, model.seen) == (8, [20, 8, 8, 4])
+
+
+def test_another_fault_of_the_model_is_no_lack_of_memory(pictures):
+    learner, batch = image_learner(pictures, nn.Linear(3, 3))
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        learner.update(batch, None, 0.1, measure=False)
+
+
 def test_running_out_of_memory_at_a_size_that_fitted_before_goes_back_as_well(pictures):
     model = Limited(normed(), 99)
     learner, batch = image_learner(pictures, model, group=4)

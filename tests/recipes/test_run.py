@@ -195,6 +195,12 @@ def test_memory_that_runs_out_while_judging_is_said(train, tmp_path, monkeypatch
     assert read_json(tmp_path / "run" / "run.json")["status"] == "failed"
 
 
+def test_a_model_that_memory_does_not_hold_is_said(train, tmp_path):
+    with pytest.raises(RunError, match=r"^memory does not suffice: .*DefaultCPUAllocator"):
+        train("digits", "BL", f"hidden={2**38}")
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_snapshot_run_of_the_baseline_has_an_ensemble(train, tmp_path):
     result = train("l1-ptb", "BL", "epochs=4", variant="snapshots-as-CBS-1-2")
     assert result["variant"] == "snapshots-as-CBS-1-2"

@@ -13,6 +13,7 @@ from rebatch.engine.graphs import Graphs
 from rebatch.engine.outcome import Outcome
 from rebatch.engine.precision import autocast, choose_engine
 from rebatch.engine.ranks import ALONE, Ranks
+from rebatch.engine.shortage import is_shortage
 from rebatch.engine.spare import Spare
 from rebatch.engine.task import Batch, Loss, Memory, Task, count, joined, own_part, split, whole
 from rebatch.errors import RunError
@@ -155,7 +156,9 @@ class Learner:
         # The retry comes after this returns: until then the error holds on to what was computed.
         try:
             return self._gradient(batch, memory, measure=measure)
-        except torch.cuda.OutOfMemoryError:
+        except (MemoryError, RuntimeError) as error:
+            if not is_shortage(error):
+                raise
             self.optimizer.zero_grad(set_to_none=True)
             return None
 

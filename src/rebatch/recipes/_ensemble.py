@@ -6,6 +6,7 @@ from typing import Any
 from rebatch._course import Course
 from rebatch.engine.ensemble import evaluate_snapshots
 from rebatch.engine.precision import autocast, choose_device
+from rebatch.engine.shortage import shortage_told
 from rebatch.engine.snapshots import list_members
 from rebatch.errors import InputError, RunError, positive_int, shown
 from rebatch.recipes._build import build
@@ -14,6 +15,7 @@ from rebatch.recipes._recipe import Recipe
 from rebatch.records import RunFolder, read_json
 
 
+@shortage_told()
 def ensemble(
     path: Path,
     *,

@@ -18,6 +18,7 @@ from rebatch.engine.launch import launched, local_device
 from rebatch.engine.loop import train
 from rebatch.engine.precision import autocast
 from rebatch.engine.ranks import ALONE, Ranks
+from rebatch.engine.shortage import shortage_told
 from rebatch.engine.snapshots import list_members
 from rebatch.engine.state import Progress
 from rebatch.engine.stopping import Stopped
@@ -57,7 +58,7 @@ def run(
     folder = RunFolder(out)
     described = describe(case, seed, overrides)
     chosen = local_device(device)
-    with launched(chosen, seed) as ranks, ExitStack() as stack:
+    with shortage_told(), launched(chosen, seed) as ranks, ExitStack() as stack:
         _demand_same(ranks, described, folder, chosen, resume=resume)
         ranks.first_does(lambda: stack.enter_context(hold(out)))
         done, going_on = ranks.first_does(lambda: _taken(folder, described, resume=resume))
@@ -142,8 +143,6 @@ def _status_kept(folder: RunFolder, *, writes: bool) -> Iterator[None]:
         with suppress(RunError):  # where the disk is full, what failed first is worth more
             if writes:
                 folder.set_status(status, error=str(fault or error))
-        if isinstance(error, torch.cuda.OutOfMemoryError):
-            raise RunError(f"memory does not suffice: {error}") from error
         if fault is not None:
             raise fault from error
         raise
