@@ -88,12 +88,17 @@ def test_a_field_is_set_by_its_text(name, setting, field, value):
         (
             "c1-cifar10",
             "snapshot_epochs=3",
-            "snapshot_epochs must be a tuple: tuple[int, ...], got 3",
+            "snapshot_epochs must be a tuple such as (10,), got 3",
         ),
         ("c1-cifar10", "baseline_rate=(1,2)", "baseline_rate must be a rate, got (1, 2)"),
         ("c1-cifar10", "augment=some", "augment must be one of none, zero, reflect, got 'some'"),
-        ("e1-snli", "held_out=(('a',),)", "held_out must be a tuple: tuple[tuple[str, str], ...]"),
+        ("e1-snli", "held_out=(('a',),)", "held_out must be a tuple such as (('a', 'a'),), got"),
         ("e1-snli", "held_out=()", "held_out must name at least one split, got none"),
+        (
+            "c2-adversarial",
+            "adversarial_epsilon=0",
+            "adversarial_epsilon must be a finite number above 0, got 0.0",
+        ),
         ("c1-cifar10", "name=c2-cifar10", "field must be one that C1 looks at, got 'name'"),
         (
             "c2-adversarial",

@@ -19,9 +19,9 @@ def choose_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        torch.empty(1, device=device)
+        float(torch.zeros(1, device=device))  # the device "meta" holds no numbers
     except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
+        reason = str(error).splitlines()[0].partition(". ")[0]
         raise InputError(
             f"device must be auto, cpu or a device here, got {name!r}: {reason}"
         ) from None

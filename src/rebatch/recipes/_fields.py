@@ -66,5 +66,13 @@ def _words(kind: Any) -> str:
     if isinstance(kind, UnionType):
         return f"{_words(get_args(kind)[0])} or none"
     if get_origin(kind) is tuple:
-        return f"a tuple: {kind}"
+        return f"a tuple such as {_example(kind)}"
     return known.get(kind, "a rate")
+
+
+def _example(kind: Any) -> str:
+    """Write a value of a kind as it is typed; the comma makes a tuple of a single one."""
+    inner = [_example(each) for each in get_args(kind) if each is not ...]
+    if get_origin(kind) is not tuple:
+        return "10" if kind is int else "'a'"
+    return f"({', '.join(inner)}{',' if len(inner) == 1 else ''})"

@@ -115,6 +115,7 @@ class Recipe:
             positive_int(name, getattr(self, name) or 0, at_least=0)
         for name in ("momentum", "weight_decay", "dropout"):
             positive_number(name, getattr(self, name), zero=True)
+        positive_number("adversarial_epsilon", self.adversarial_epsilon)
         if self.clip is not None:
             positive_number("clip", self.clip)
         if self.micro_batch_size is not None:
