@@ -187,6 +187,22 @@ def test_a_trainer_may_go_on_for_more_of_the_plan(one):
     assert model.seen == one[1].seen
 
 
+def test_a_run_without_a_checkpoint_begins_the_epoch_that_one_before_was_resumed_in(tmp_path):
+    schedule = BatchSizeSchedule(cycle(epochs=1))
+
+    def train(resume=None, **length):
+        model, trainer = Model(schedule), two.trainer_of(schedule, max_epochs=1, **length)
+        trainer.fit(model, schedule.loader(data()), ckpt_path=resume)
+        return trainer, model.seen[0]
+
+    stopped, begun = train(max_steps=10)
+    stopped.save_checkpoint(tmp_path / "stopped.ckpt")
+    _, left = train(tmp_path / "stopped.ckpt")
+    _, anew = train()
+    assert sorted(begun + left) == ALL
+    assert anew == begun + left
+
+
 class Constant(Model):
     """A model with a constant rate."""
 

@@ -111,6 +111,8 @@ class BatchSizeSchedule(Callback):
             return
         micro_batch_size = self.sampler.share.micro_batch_size
         self.sampler.share = Share(trainer.global_rank, trainer.world_size, micro_batch_size)
+        # A run without a checkpoint begins an epoch, also where one before it was resumed inside.
+        self.load_state_dict(self.sampler.state_dict(updates_done=0))
         self._check(trainer, pl_module)
         _count_by(self.plan, trainer)
         self._trainer = trainer
