@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import IterableDataset
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback
 
+from rebatch.data import Dealt
 from rebatch.errors import InputError
 from rebatch.integrations.transformers import PlannedTrainer
 
@@ -272,14 +272,45 @@ def test_a_data_set_of_another_length_is_refused(tmp_path):
         PlannedTrainer(two.Line(), two.arguments(tmp_path), **named)
 
 
-def test_a_data_set_without_a_length_is_refused(tmp_path):
-    class Endless(IterableDataset):
-        def __iter__(self):
-            yield from two.points(5)
-
+def test_a_data_set_that_is_no_stream_needs_a_length(tmp_path):
     args = two.arguments(tmp_path, max_steps=24)
-    with pytest.raises(InputError, match="train_dataset must have a length, got Endless"):
-        PlannedTrainer(two.Line(), args, train_dataset=Endless(), plan=two.cycle(1))
+    with pytest.raises(InputError, match="train_dataset must have a length, got map"):
+        PlannedTrainer(two.Line(), args, train_dataset=map(dict, []), plan=two.cycle(1))
+
+
+def test_a_stream_is_trained_on_in_its_order_up_to_what_is_planned(tmp_path):
+    trainer = two.streaming(tmp_path, two.Stream(400), logging_steps=19)
+    trainer.train()
+    assert trainer.seen == {0: list(range(300))}
+    assert logged(trainer, "batch_size") == [(19, 4), (38, 16)]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_stream_is_resumed_exactly(tmp_path, workers):
+    straight = two.streaming(tmp_path, two.Stream(400), save_strategy="steps", save_steps=27)
+    straight.train()
+    again = two.streaming(tmp_path, Dealt(two.Stream(400)), dataloader_num_workers=workers)
+    again.train(resume_from_checkpoint=str(tmp_path / "checkpoint-27"))
+    assert again.seen == {0: list(range(132, 300))}
+    assert two.weights(again.model) == two.weights(straight.model)
+
+
+def test_a_stream_that_ends_early_ends_training_and_says_so(tmp_path):
+    trainer = two.streaming(tmp_path, two.Stream(50))
+    with pytest.warns(UserWarning, match="stream ended after 50 of the 300 samples planned"):
+        trainer.train()
+    assert trainer.seen == {0: list(range(50))}
+    assert trainer.state.global_step == 13
+
+
+def test_a_stream_has_no_order_but_its_own(tmp_path):
+    named = {"train_dataset": two.Stream(960), "plan": two.cycle(1), "sampler": range(960)}
+    with pytest.raises(InputError, match="sampler must not be given for a stream"):
+        PlannedTrainer(two.Line(), two.arguments(tmp_path, max_steps=24), **named)
+
+
+def test_two_processes_share_a_stream(ranks):
+    assert sorted(ranks[0]["stream"] + ranks[1]["stream"]) == list(range(300))
 
 
 def test_the_arguments_given_stay_as_they_were(tmp_path):

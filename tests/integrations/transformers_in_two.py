@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 from torch import nn
+from torch.utils.data import IterableDataset
 from transformers import TrainingArguments
 
 import rebatch
@@ -65,6 +66,16 @@ def points(count):
     return [{"x": x[i], "labels": x[i, :1].sin(), "index": torch.tensor(i)} for i in range(count)]
 
 
+class Stream(IterableDataset):
+    """Points that come one by one; nobody has counted them."""
+
+    def __init__(self, count):
+        self.count = count
+
+    def __iter__(self):
+        yield from points(self.count)
+
+
 def sentences(count):
     """Return sentences of unequal length: -100 is no label."""
     generator = torch.Generator().manual_seed(2)
@@ -83,10 +94,11 @@ class Noting(PlannedTrainer):
 
     def get_batch_samples(self, *positional):
         updates, items = super().get_batch_samples(*positional)
-        for piece, batch in zip(updates[0].pieces, updates[0].batches, strict=True):
-            if piece.samples:
-                epoch = self.plan.epoch_at(piece.update)[0]
-                self.seen.setdefault(epoch, []).extend(batch["index"].tolist())
+        for update in updates:  # none after the end of a stream
+            for piece, batch in zip(update.pieces, update.batches, strict=True):
+                if piece.samples:
+                    epoch = self.plan.epoch_at(piece.update)[0]
+                    self.seen.setdefault(epoch, []).extend(batch["index"].tolist())
         return updates, items
 
     def compute_loss(self, model, inputs, *positional, **named):
@@ -107,6 +119,14 @@ def noting(folder, epochs, **changes):
     own["micro_batch_size"] = changes.pop("micro_batch_size", 15)
     args = arguments(folder, **{"learning_rate": 0.01, "logging_steps": 56, **changes})
     return Noting(Line(), args, train_dataset=points(960), plan=cycle(epochs), **own)
+
+
+def streaming(folder, stream, micro_batch_size=15, **changes):
+    """Train on the first 300 samples of a stream: 25 updates of 4, then 13 of up to 16."""
+    plan = rebatch.plan(rebatch.thresholds({0: 4, 100: 16}, clock="samples"), samples=300)
+    args = arguments(folder, max_steps=38, learning_rate=0.01, **changes)
+    named = {"train_dataset": stream, "plan": plan, "micro_batch_size": micro_batch_size}
+    return Noting(Line(), args, **named)
 
 
 def trained(folder, model, dataset, **named):
@@ -147,6 +167,9 @@ def main():
         "steps": first.state.global_step,
         "logs": first.state.log_history,
     }
+    stream = streaming(folder, Stream(400))
+    stream.train()
+    found["stream"] = stream.seen[0]
     for name, kind in {"words": Words, "deaf": Deaf}.items():
         found[name] = trained(folder, kind(), sentences(19), micro_batch_size=4)
     print(json.dumps(found))

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from rebatch.data import Piece, PlannedBatchSampler, pieces
+from rebatch.data import Piece, PlannedBatchSampler, PlannedStream, pieces
 from rebatch.data._order import epoch_generator
 
 
@@ -39,32 +39,38 @@ class Update:
 class Updates:
     """All the updates still to make, over all epochs of the plan.
 
+    ``feed`` is the batch sampler of ``loader``, or a stream whose source ``loader`` is, and
     ``updates_done`` says where training is when an iteration starts.  The loader needs a
     ``generator`` of its own: it would take a number from torch's when it starts otherwise, and
     after a resume inside an epoch the model's dropout would not go on as it would have.
     """
 
     def __init__(
-        self, sampler: PlannedBatchSampler, loader: DataLoader[Any], updates_done: Callable[[], int]
+        self,
+        feed: PlannedBatchSampler | PlannedStream,
+        loader: DataLoader[Any],
+        updates_done: Callable[[], int],
+        seed: int,
     ) -> None:
-        self.sampler, self.loader, self.updates_done = sampler, loader, updates_done
+        self.feed, self.loader, self.updates_done, self.seed = feed, loader, updates_done, seed
         self.dataset = loader.dataset
 
     def __len__(self) -> int:
         """Return the updates of the whole plan."""
-        return self.sampler.plan.updates
+        return self.feed.plan.updates
 
     def __iter__(self) -> Iterator[Update]:
         """Give the updates from where training is to the end of the plan."""
-        plan = self.sampler.plan
+        plan = self.feed.plan
         first, done = plan.epoch_at(self.updates_done())
         for epoch in range(first, math.ceil(plan.epochs)):
             self._go_to(epoch, done if epoch == first else 0)
             yield from self._epoch()
 
     def _epoch(self) -> Iterator[Update]:
-        update = Update()
-        for piece, batch in pieces(self.sampler, self.loader):
+        update, feed = Update(), self.feed
+        own = None if isinstance(feed, PlannedStream) else self.loader
+        for piece, batch in pieces(feed, own):
             update.pieces.append(piece)
             update.batches.append(batch)
             if piece.last:
@@ -72,10 +78,10 @@ class Updates:
                 update = Update()
 
     def _go_to(self, epoch: int, done: int) -> None:
-        sampler = self.sampler
-        sampler.set_epoch(epoch)
-        sampler.load_state_dict(sampler.state_dict(updates_done=done))
-        seeded = epoch_generator(sampler.seed, epoch, "workers")
+        feed = self.feed
+        feed.set_epoch(epoch)
+        feed.load_state_dict(feed.state_dict(updates_done=done))
+        seeded = epoch_generator(self.seed, epoch, "workers")
         self.loader.generator.manual_seed(seeded.initial_seed())
         if callable(set_epoch := getattr(self.dataset, "set_epoch", None)):
             set_epoch(epoch)

@@ -14,10 +14,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, IterableDataset
 
 from rebatch._plan import Plan
-from rebatch.data import PlannedBatchSampler
+from rebatch.data import PlannedBatchSampler, PlannedStream
 from rebatch.errors import InputError
 from rebatch.integrations._updates import Update, Updates
 
@@ -109,10 +109,12 @@ class PlannedTrainer(Trainer):
 
     Args:
         positional: as for the Trainer.
-        plan: made by ``rebatch.plan`` for as many examples as ``train_dataset`` has.
+        plan: made by ``rebatch.plan`` for as many examples as ``train_dataset`` has; for an
+            ``IterableDataset`` without a length by its ``updates`` or ``samples``.
         micro_batch_size: the most samples a device computes at once: it stands in for
             ``per_device_train_batch_size`` and ``gradient_accumulation_steps``.
-        shuffle: False keeps the order of the data set; ``data_seed`` or ``seed`` shuffles it.
+        shuffle: False keeps the order of the data set; ``data_seed`` or ``seed`` shuffles it.  A
+            stream has its own.
         sampler: your own order of an epoch.
         named: as for the Trainer.
     """
@@ -131,28 +133,27 @@ class PlannedTrainer(Trainer):
             raise InputError("deepspeed must be off, as it accumulates by itself, got it on")
         self.plan = plan
         self.args = _planned(self.args, plan)
-        self.sampler = PlannedBatchSampler(
-            plan,
-            self.args.seed if self.args.data_seed is None else self.args.data_seed,
-            rank=self.args.process_index,
-            world_size=self.args.world_size,
-            shuffle=shuffle,
-            micro_batch_size=micro_batch_size,
-            sampler=sampler,
-            dataset=_sized(self.train_dataset),
-        )
+        self._seed = self.args.seed if self.args.data_seed is None else self.args.data_seed
+        self._source = _source(self.train_dataset, self.args)
+        cut: dict[str, Any] = {
+            "rank": self.args.process_index,
+            "world_size": self.args.world_size,
+            "micro_batch_size": micro_batch_size,
+        }
+        self.sampler: PlannedBatchSampler | PlannedStream
+        if self._source is None:
+            cut |= {"shuffle": shuffle, "sampler": sampler, "dataset": _sized(self.train_dataset)}
+            self.sampler = PlannedBatchSampler(plan, self._seed, **cut)
+        else:
+            self.sampler = self._stream(self._source, sampler, **cut)
         self.callback_handler.callbacks.insert(0, Clock(self))
         self.callback_handler.callbacks.append(Bell(self))
 
     def get_train_dataloader(self) -> Any:
         """Return a loader of updates with the settings of the Trainer's own."""
         self.callback_handler.callbacks.sort(key=lambda callback: isinstance(callback, Bell))
-        made = super().get_train_dataloader()
-        options = {name: getattr(made, name) for name in _OPTIONS}
-        loader: DataLoader[Any] = DataLoader(
-            made.dataset, batch_sampler=self.sampler, generator=torch.Generator(), **options
-        )
-        return Updates(self.sampler, loader, lambda: self.state.global_step)
+        loader = self._planned_loader() if self._source is None else self._source
+        return Updates(self.sampler, loader, lambda: self.state.global_step, self._seed)
 
     def get_batch_samples(
         self, epoch_iterator: Iterator[Any], num_batches: int, device: torch.device
@@ -206,6 +207,22 @@ class PlannedTrainer(Trainer):
             logs["batch_size"] = self.plan.batch_size_at(self.state.global_step - 1)
         super().log(logs, *rest, **named)
 
+    def _stream(self, source: DataLoader[Any], sampler: object, **cut: Any) -> PlannedStream:
+        if sampler is not None:
+            raise InputError(
+                "sampler must not be given for a stream, which has its own order, got one"
+            )
+        collate = self._get_collator_with_removed_columns(self.data_collator, "training")
+        return PlannedStream(source, self.plan, collate_fn=collate, **cut)
+
+    def _planned_loader(self) -> DataLoader[Any]:
+        made = super().get_train_dataloader()
+        options = {name: getattr(made, name) for name in _OPTIONS}
+        sampler: Any = self.sampler
+        return DataLoader(
+            made.dataset, batch_sampler=sampler, generator=torch.Generator(), **options
+        )
+
     def _over_processes(self, count: int) -> int:
         if self.args.world_size == 1:
             return count
@@ -234,6 +251,26 @@ def _planned(args: TrainingArguments, plan: Plan) -> TrainingArguments:
     args.ignore_data_skip = True  # the loader itself starts at the right place
     args.average_tokens_across_devices = False  # the weights do
     return args
+
+
+def _source(dataset: Any, args: TrainingArguments) -> DataLoader[Any] | None:
+    """Return what reads a stream sample by sample, in workers if the arguments want some."""
+    if not isinstance(dataset, IterableDataset):
+        return None
+    return DataLoader(
+        dataset,
+        batch_size=None,
+        collate_fn=_as_it_is,
+        generator=torch.Generator(),
+        num_workers=args.dataloader_num_workers,
+        prefetch_factor=args.dataloader_prefetch_factor,
+        persistent_workers=args.dataloader_persistent_workers,
+        multiprocessing_context=args.dataloader_multiprocessing_context,
+    )
+
+
+def _as_it_is(sample: Any) -> Any:
+    return sample
 
 
 def _sized(dataset: Any) -> Any:
