@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.utils.data import (
     DataLoader,
+    IterableDataset,
     RandomSampler,
     SubsetRandomSampler,
     TensorDataset,
@@ -19,6 +20,13 @@ def cycle(epochs=6, examples=100, **options):
     return rebatch.plan(
         rebatch.cyclical(10, width=1, steps=3), epochs=epochs, examples=examples, **options
     )
+
+
+class Lines(IterableDataset):
+    """What has no indices."""
+
+    def __iter__(self):
+        yield from ()
 
 
 def sizes(batches):
@@ -230,6 +238,7 @@ class TestWrongInput:
         ("options", "message"),
         [
             ({"dataset": range(99)}, "dataset must have 100 samples, as the plan has, got 99"),
+            ({"dataset": Lines()}, "dataset must be one with indices: PlannedStream .* got Lines"),
             ({"rank": 2, "world_size": 2}, "rank must be below the world size of 2, got 2"),
             ({"rank": -1}, "rank must be a whole number of at least 0, got -1"),
             ({"world_size": 0}, "world_size must be a whole number of at least 1, got 0"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch.utils.data import DataLoader, Sampler
+from torch.utils.data import DataLoader, IterableDataset, Sampler
 
 from rebatch._amount import Tokens
 from rebatch._plan import Plan
@@ -80,7 +80,10 @@ class PlannedBatchSampler(Feed, Sampler[list[Any]]):
         return self
 
     def check(self, dataset: object) -> None:
-        """Raise unless the plan was made for as many samples as ``dataset`` has."""
+        """Raise unless ``dataset`` can be indexed and has as many samples as the plan."""
+        if isinstance(dataset, IterableDataset):
+            rule = "one with indices: PlannedStream reads one without"
+            raise InputError(f"dataset must be {rule}, got {type(dataset).__name__}")
         if self._source is None:
             _check_length("dataset", dataset, self.plan)
 
