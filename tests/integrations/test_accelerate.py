@@ -9,10 +9,10 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState, GradientState
 from accelerate.tracking import GeneralTracker
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 import rebatch
-from rebatch.data import PlannedBatchSampler
+from rebatch.data import Dealt, PlannedBatchSampler
 from rebatch.errors import InputError
 from rebatch.integrations.accelerate import PlannedLoader
 
@@ -162,6 +162,42 @@ def test_a_data_set_with_epochs_of_its_own_is_told():
     data = Told(torch.arange(960))
     for epoch in PlannedLoader(Accelerator(cpu=True), data, cycle()).epochs():
         assert data.epoch == epoch
+
+
+class Lines(IterableDataset):
+    """Numbers that come one by one; nobody has counted them."""
+
+    def __iter__(self):
+        yield from range(400)
+
+
+def streaming(micro_batch_size, **options):
+    """Return a loader of the first 300 numbers: 25 updates of 4, then 13 of up to 16."""
+    plan = rebatch.plan(rebatch.thresholds({0: 4, 100: 16}, clock="samples"), samples=300)
+    accelerator = Accelerator(cpu=True)
+    cut = {"micro_batch_size": micro_batch_size, **options}
+    return accelerator, PlannedLoader(accelerator, Dealt(Lines()), plan, **cut)
+
+
+def test_a_stream_without_a_length_is_read_in_its_order():
+    _, loader = streaming(None, collate_fn=lambda samples: torch.tensor(samples) + 1000)
+    assert given(loader) == {0: list(range(1000, 1300))}
+
+
+def test_a_stream_goes_on_inside_its_epoch_with_other_workers(tmp_path):
+    accelerator, loader = streaming(5)
+    for piece, _ in loader:
+        if piece.last and piece.update == 29:
+            break
+    accelerator.save_state(tmp_path)
+    accelerator, again = streaming(None, num_workers=2)
+    accelerator.load_state(tmp_path)
+    assert given(again) == {0: list(range(180, 300))}
+
+
+def test_a_stream_has_no_order_but_its_own():
+    with pytest.raises(InputError, match="sampler must not be given for a stream, got one"):
+        streaming(None, sampler=range(300))
 
 
 def test_accumulation_by_the_accelerator_too_is_refused():

@@ -11,12 +11,13 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, IterableDataset, default_collate
 
 from rebatch._plan import Plan
-from rebatch.data import Piece, PlannedBatchSampler, pieces
+from rebatch.data import Piece, PlannedBatchSampler, PlannedStream, pieces
 from rebatch.data._order import epoch_generator
 from rebatch.errors import InputError
+from rebatch.integrations._source import source
 
 try:
     from accelerate import Accelerator  # type: ignore[import-untyped]
@@ -34,12 +35,12 @@ class PlannedLoader:
 
     Args:
         accelerator: with a ``gradient_accumulation_steps`` of 1: the pieces do that.
-        dataset: of as many samples as the plan was made for.
+        dataset: of as many samples as the plan was made for, or an ``IterableDataset``.
         plan: made by ``rebatch.plan``.
         seed: with the epoch, what the order of the samples comes from.
         micro_batch_size: the most samples a process computes at once.
         shuffle: False keeps the order of the data set.
-        sampler: your own order of an epoch.
+        sampler: your own order of an epoch.  A stream has its own.
         tokens: counts the tokens of a batch, where the mean loss runs over tokens.
         loader: for torch's ``DataLoader``: ``num_workers``, ``collate_fn``, …
     """
@@ -47,7 +48,7 @@ class PlannedLoader:
     def __init__(
         self,
         accelerator: Accelerator,
-        dataset: Sized,
+        dataset: Sized | IterableDataset[Any],
         plan: Plan,
         *,
         seed: int = 0,
@@ -62,21 +63,27 @@ class PlannedLoader:
                 f"gradient_accumulation_steps must be 1, as micro_batch_size cuts, got {steps}"
             )
         self.accelerator, self.plan, self.tokens = accelerator, plan, tokens
-        self.sampler = PlannedBatchSampler(
-            plan,
-            seed,
-            rank=accelerator.process_index,
-            world_size=accelerator.num_processes,
-            shuffle=shuffle,
-            micro_batch_size=micro_batch_size,
-            sampler=sampler,
-            dataset=dataset,
-        )
         # Of its own: a loader that starts takes a number from torch's generator otherwise, and
         # after a resume inside an epoch the model's dropout would not go on as it would have.
-        self._generator = torch.Generator()
+        self._generator, self._seed = torch.Generator(), seed
         loader.setdefault("generator", self._generator)
-        self.loader: DataLoader[Any] = DataLoader(dataset, batch_sampler=self.sampler, **loader)  # type: ignore[arg-type]
+        cut: dict[str, Any] = {
+            "rank": accelerator.process_index,
+            "world_size": accelerator.num_processes,
+            "micro_batch_size": micro_batch_size,
+        }
+        self.sampler: PlannedBatchSampler | PlannedStream
+        self.loader: DataLoader[Any]
+        if isinstance(dataset, IterableDataset):
+            if sampler is not None:
+                raise InputError("sampler must not be given for a stream, got one")
+            collate = loader.pop("collate_fn", None) or default_collate
+            self.loader = source(dataset, **loader)
+            self.sampler = PlannedStream(self.loader, plan, collate_fn=collate, **cut)
+        else:
+            cut |= {"shuffle": shuffle, "sampler": sampler, "dataset": dataset}
+            self.sampler = PlannedBatchSampler(plan, seed, **cut)
+            self.loader = DataLoader(dataset, batch_sampler=self.sampler, **loader)  # type: ignore[arg-type]
         self._updates_done: int | None = None
         accelerator.register_for_checkpointing(self)
 
@@ -101,9 +108,10 @@ class PlannedLoader:
     def __iter__(self) -> Iterator[tuple[Piece, Any]]:
         """Give the pieces of the epoch that are still to come, each with its batch."""
         self._one_rate_an_update()
-        seeded = epoch_generator(self.sampler.seed, self.sampler.epoch, "workers")
+        seeded = epoch_generator(self._seed, self.sampler.epoch, "workers")
         self._generator.manual_seed(seeded.initial_seed())
-        for piece, batch in pieces(self.sampler, self.loader, tokens=self.tokens):
+        own = None if isinstance(self.sampler, PlannedStream) else self.loader
+        for piece, batch in pieces(self.sampler, own, tokens=self.tokens):
             self._updates_done = piece.updates_done
             yield piece, self._placed(batch)
 

@@ -19,6 +19,7 @@ from torch.utils.data import DataLoader, IterableDataset
 from rebatch._plan import Plan
 from rebatch.data import PlannedBatchSampler, PlannedStream
 from rebatch.errors import InputError
+from rebatch.integrations._source import source
 from rebatch.integrations._updates import Update, Updates
 
 try:
@@ -257,20 +258,13 @@ def _source(dataset: Any, args: TrainingArguments) -> DataLoader[Any] | None:
     """Return what reads a stream sample by sample, in workers if the arguments want some."""
     if not isinstance(dataset, IterableDataset):
         return None
-    return DataLoader(
+    return source(
         dataset,
-        batch_size=None,
-        collate_fn=_as_it_is,
-        generator=torch.Generator(),
         num_workers=args.dataloader_num_workers,
         prefetch_factor=args.dataloader_prefetch_factor,
         persistent_workers=args.dataloader_persistent_workers,
         multiprocessing_context=args.dataloader_multiprocessing_context,
     )
-
-
-def _as_it_is(sample: Any) -> Any:
-    return sample
 
 
 def _sized(dataset: Any) -> Any:

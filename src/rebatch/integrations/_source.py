@@ -1,0 +1,16 @@
+"""A stream as what a plan cuts: read sample by sample, in workers if they are asked for."""
+
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader, IterableDataset
+
+
+def source(stream: IterableDataset[Any], **options: Any) -> DataLoader[Any]:
+    """Return a loader of single samples; ``options`` are those of torch's ``DataLoader``."""
+    options.setdefault("generator", torch.Generator())
+    return DataLoader(stream, batch_size=None, collate_fn=_as_it_is, **options)
+
+
+def _as_it_is(sample: Any) -> Any:
+    return sample
