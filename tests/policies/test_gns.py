@@ -46,13 +46,26 @@ def test_the_batch_may_fall_below_the_base_where_that_is_said():
 
 def test_one_reading_is_not_enough():
     decision = decide(gns(10), 10, 9000.0)
-    assert decision[:2] == (10, "too few readings at 10 to go by")
+    assert decision[:2] == (10, "one row at 10 is too few to go by")
     assert decision.gauges == {"noise_scale": 9000.0, "wanted": 900.0}
 
 
-@pytest.mark.parametrize("readings", [(None,), (None, 9000.0), (9000.0, None), (None, None)])
-def test_without_two_readings_the_size_stays(readings):
-    assert decide(gns(10), 10, *readings).batch_size == 10
+@pytest.mark.parametrize(
+    ("readings", "reason", "gauges"),
+    [
+        ((None,), "one row at 10 is too few to go by", {}),
+        (
+            *((None, 9000.0), "the noise scale could not be told in one of two rows: 10 stays"),
+            {"noise_scale": 9000.0, "wanted": 900.0},
+        ),
+        ((9000.0, None), "the noise scale could not be told in one of two rows: 10 stays", {}),
+        ((None, None), "the noise scale could not be told in both rows: 10 stays", {}),
+    ],
+)
+def test_without_two_readings_the_size_stays_and_the_reason_says_so(readings, reason, gauges):
+    decision = decide(gns(10), 10, *readings)
+    assert decision[:2] == (10, reason)
+    assert decision.gauges == gauges
 
 
 def test_readings_at_another_size_do_not_count():

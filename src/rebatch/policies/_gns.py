@@ -42,13 +42,18 @@ class gns(Policy):
 
     def next(self, seen: Sequence[Seen], outlook: Outlook) -> Decision:
         """Return the size that the last two rows agree on, or the same size again."""
-        size, readings = seen[-1].batch_size, _readings(seen)
+        size, rows = seen[-1].batch_size, _alike(seen)
+        readings = [row.noise_scale for row in rows if row.noise_scale is not None]
         wanted = [self.share * reading for reading in readings]
-        gauges = {"noise_scale": readings[-1], "wanted": wanted[-1]} if readings else {}
+        gauges = self._gauges(seen[-1].noise_scale)
         shown = " and ".join(f"{value:.4g}" for value in wanted)
         calls = f"{self.share:g} x noise scale is {shown} in two rows"
-        if len(wanted) < 2:
-            return Decision(size, f"too few readings at {size} to go by", gauges=gauges)
+        if len(rows) < 2:
+            return Decision(size, f"one row at {size} is too few to go by", gauges=gauges)
+        if lost := 2 - len(readings):
+            rows_lost = "both rows" if lost == 2 else "one of two rows"
+            why = f"the noise scale could not be told in {rows_lost}: {size} stays"
+            return Decision(size, why, gauges=gauges)
         if min(wanted) >= 2 * size:
             above = f"{calls}, beyond twice {size}"
             return self._moved(size, self._size(min(wanted), outlook), above, gauges)
@@ -56,6 +61,9 @@ class gns(Policy):
             below = f"{calls}, below half of {size}"
             return self._moved(size, self._size(max(wanted), outlook), below, gauges)
         return Decision(size, f"{calls}: {size} stays within a factor of 2", gauges=gauges)
+
+    def _gauges(self, reading: float | None) -> dict[str, float]:
+        return {} if reading is None else {"noise_scale": reading, "wanted": self.share * reading}
 
     def _size(self, wanted: float, outlook: Outlook) -> int:
         """Return the power of two of the base at or below what is wanted, within the limits."""
@@ -75,7 +83,6 @@ class gns(Policy):
         )
 
 
-def _readings(seen: Sequence[Seen]) -> list[float]:
-    """Return what was measured in the last two rows, as far as they had the same size."""
-    rows = [row for row in seen[-2:] if row.batch_size == seen[-1].batch_size]
-    return [row.noise_scale for row in rows if row.noise_scale is not None]
+def _alike(seen: Sequence[Seen]) -> list[Seen]:
+    """Return the last two rows, as far as they had the same size."""
+    return [row for row in seen[-2:] if row.batch_size == seen[-1].batch_size]
