@@ -69,6 +69,8 @@ def test_a_record_of_other_settings_is_not_written_over(tmp_path):
         (("cpu", *TRY, "--engine", "graphs"), "engine must be eager"),
         (("overhead", "--updates", "none"), "updates must be"),
         (("overhead", "--model", "C9"), "model must be one of L1, .*, got 'C9'"),
+        (("gauges", "--model", "C9"), "model must be one of L1, .*, got 'C9'"),
+        (("gauges", "--seconds", "no"), "seconds must be"),
         (("profile", "--model", "C9"), "model must be one of L1, .*, got 'C9'"),
         (("switching", "--model", "C9"), "model must be one of L1, .*, got 'C9'"),
         (("packing", "--jobs", "2,x"), "jobs must be"),
@@ -146,6 +148,20 @@ def test_the_cost_of_the_loop_is_measured_and_written(tmp_path, capsys):
     record = json.loads(written.read_text())
     assert record["parts"]["update"] > 0
     assert record["profile"]
+
+
+def test_the_cost_of_the_gauges_is_measured_and_written(tmp_path, capsys):
+    words = ("--model", "demo", "--device", "cpu", "--out", str(tmp_path))
+    command("gauges", *words, "--seconds", "0.01")
+    printed = capsys.readouterr().out
+    assert "9 of 90" in printed
+    assert "asked is less than 3 %" in printed
+    (written,) = tmp_path.glob("gauges-demo-*.json")
+    command("show", str(written))
+    assert capsys.readouterr().out == printed
+    assert [size["batch_size"] for size in json.loads(written.read_text())["sizes"]] == [
+        *(16, 32, 64, 128)
+    ]
 
 
 def test_where_an_update_spends_its_time_is_measured_and_written(tmp_path, capsys):

@@ -4,7 +4,7 @@ import pytest
 
 from rebatch.cli import main
 
-BENCHES = ("gpu", "cpu", "switching", "overhead", "profile", "feeding", "show")
+BENCHES = ("gpu", "cpu", "switching", "overhead", "gauges", "profile", "feeding", "show")
 COMMANDS = [
     [],
     *([name] for name in ("plan", "demo", "recipes", "data", "sweep", "reproduce", "ensemble")),

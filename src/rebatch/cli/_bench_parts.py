@@ -1,4 +1,4 @@
-"""``rebatch bench switching``, ``overhead`` and ``packing``: all but the update itself."""
+"""``rebatch bench switching``, ``overhead``, ``gauges`` and the like: all but the update itself."""
 
 import argparse
 import os
@@ -42,6 +42,16 @@ examples:
 The updates are made seven times: to warm up, in five rounds of which the best
 counts, and under a profiler. On a CPU 200 of them take some minutes.
 """
+_GAUGES = """\
+Train L1 (on a CPU a small L1) at the sizes of AUTO's cycle and say how much
+longer an update takes that measures the gradient noise, and what that adds to
+the time of a cycle when as many are measured as in a run of AUTO.
+"""
+_GAUGES_EXAMPLES = """\
+examples:
+  rebatch bench gauges --quick
+  rebatch bench gauges --model C1 --out results/bench
+"""
 _PROFILE = """\
 Train one model at one batch size and say where the time of an update goes on
 the device: every kernel by name, how often it runs and how long; on a CPU
@@ -84,6 +94,14 @@ def add_parts(benches: "Commands") -> None:
     overhead.add_argument("--size", metavar="B", default="10", help="batch size (default: 10)")
     overhead.add_argument("--updates", metavar="N", default="200", help="(default: 200)")
     overhead.set_defaults(run=run_overhead)
+    gauges = benches.add_parser(
+        "gauges",
+        help="what measuring the gradient noise costs under AUTO",
+        description=_GAUGES,
+        epilog=_GAUGES_EXAMPLES,
+    )
+    gauges.add_argument("--seconds", metavar="S", default="1", help="of a turn (default: 1)")
+    gauges.set_defaults(run=run_gauges)
     profile = benches.add_parser(
         "profile",
         help="which kernels an update spends its time in",
@@ -103,7 +121,7 @@ def add_parts(benches: "Commands") -> None:
     packing.add_argument("--jobs", metavar="N,M", default="2,4,8", help="(default: 2,4,8)")
     packing.add_argument("--seconds", metavar="S", default="5", help="of a level (default: 5)")
     packing.set_defaults(run=run_packing)
-    for parser in (switching, overhead, profile, packing):
+    for parser in (switching, overhead, gauges, profile, packing):
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.add_argument("--model", metavar="MODEL", help="another model, such as C3")
         parser.add_argument("--device", metavar="D", default="auto", help="auto, cpu or cuda")
@@ -177,6 +195,44 @@ def show_overhead(record: dict[str, Any]) -> None:
     _print((f"{record['model']} at {record['batch_size']}", "an update", "share"), rows)
     print(f"all but the update and waiting for it: {100 * record['share']:.2f} %")
     print(f"asked is less than {100 * ALLOWED:g} % beside L1 at 10 on a GPU")
+
+
+def run_gauges(arguments: argparse.Namespace) -> None:
+    """Measure, print a row for each batch size, and write the record."""
+    from rebatch.bench.gauges import FACTORS, ROUNDS, measure_gauges, share_of
+    from rebatch.cli._progress import steps
+
+    device = _device(arguments)
+    model = _model(arguments, device)
+    seconds = number("seconds", arguments.seconds) or 1.0
+    with steps(len(FACTORS) * 2 * (1 + ROUNDS)) as tell:
+        found = measure_gauges(
+            device, model=model, seconds=seconds, tell=tell, **_options(arguments)
+        )
+    values = {"model": model, "share": share_of(found), "sizes": [asdict(each) for each in found]}
+    record = _record(arguments, "gauges", device, values)
+    show_gauges(record)
+    _write(arguments, record, f"gauges-{model.lower()}")
+
+
+def show_gauges(record: dict[str, Any]) -> None:
+    """Print a row for each batch size, and what the gauges add all in all."""
+    from rebatch.bench.gauges import ALLOWED
+
+    rows = [
+        (
+            f"{size['batch_size']}",
+            *(f"{1000 * size[f'{kind}_seconds']:,.2f} ms" for kind in ("plain", "measured")),
+            f"{size['measured']:,} of {size['updates']:,}",
+        )
+        for size in record["sizes"]
+    ]
+    title = f"{record['model']} at"
+    _print((title, "an update", "a measured one", "measured in an epoch"), rows)
+    print(
+        f"gauges add {100 * record['share']:.2f} % to an epoch at each size; "
+        f"asked is less than {100 * ALLOWED:g} %"
+    )
 
 
 def run_profile(arguments: argparse.Namespace) -> None:

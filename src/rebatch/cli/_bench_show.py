@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rebatch.cli._bench_parts import (
+    show_gauges,
     show_overhead,
     show_packing,
     show_profile,
@@ -22,6 +23,7 @@ SHOWN: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {
     "cpu": ("cells", show_speed),
     "switching": ("steps", show_switching),
     "overhead": ("parts", show_overhead),
+    "gauges": ("sizes", show_gauges),
     "packing": ("levels", show_packing),
     "profile": ("kernels", show_profile),
 }
