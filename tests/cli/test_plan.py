@@ -178,7 +178,7 @@ def test_a_width_longer_than_training_is_a_note(capsys):
             ["BL", *SMALL, "--updates", "9"],
             "length must be one of epochs, updates and samples, got epochs, updates",
         ),
-        (["BL", *SMALL, "--plot", "a.pdf"], "plot must end in .png, .svg, .html, got 'a.pdf'"),
+        (["BL", *SMALL, "--plot", "a.pdf"], "plot must end in .png or .svg or .html, got 'a.pdf'"),
         (
             ["BL", *SMALL, "--plot", "gone/a.svg"],
             "plot must lie in a folder that exists, got 'gone/a.svg'",

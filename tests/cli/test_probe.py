@@ -1,4 +1,5 @@
 import json
+import sys
 
 import pytest
 
@@ -24,6 +25,16 @@ def test_a_probe_prints_its_table_and_draws_it(tmp_path, capsys):
     assert "doubling is free up to 32, the largest tried" in told
     assert "proposed: CBS-6-2 from 16 to 32" in told
     assert plot.read_text().startswith("<?xml")
+
+
+def test_a_picture_that_cannot_be_drawn_is_refused_before_anything_is_trained(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert main(["probe", "digits", *QUICK, "--plot", str(tmp_path / "probe.svg")]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == "rebatch: a picture needs matplotlib: pip install 'rebatch[plot]'\n"
 
 
 def test_json_goes_to_standard_output_alone(capsys):

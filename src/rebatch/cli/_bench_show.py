@@ -12,7 +12,8 @@ from rebatch.cli._bench_parts import (
     show_profile,
     show_switching,
 )
-from rebatch.cli._bench_speed import check_plot, plot_speed, show_speed
+from rebatch.cli._bench_speed import plot_speed, show_speed
+from rebatch.cli._picture import check_picture
 from rebatch.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def add_show(benches: "Commands") -> None:
 def run_show(arguments: argparse.Namespace) -> None:
     """Print the tables of a record, and draw it."""
     record = _read(arguments.record)
-    check_plot(arguments.plot)
+    check_picture(arguments.plot)
     _, show = SHOWN[record["kind"]]
     if (arguments.plot or arguments.markdown) and show is not show_speed:
         raise InputError(f"record must be of gpu or cpu for that, got one of {record['kind']}")

@@ -1,13 +1,13 @@
 """``rebatch bench gpu`` and ``cpu``: updates a second beside a plain loop's."""
 
 import argparse
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rebatch.cli._numbers import number, whole
+from rebatch.cli._picture import check_picture
 from rebatch.errors import InputError, RunError, shown
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
-PICTURES = (".png", ".svg")
 _ABOUT = """\
 Measure updates a second and seconds an epoch, data included, side by side with
 a plain PyTorch loop in one run: eager, PyTorch's own precision, a DataLoader
@@ -96,7 +95,7 @@ def run_speed(arguments: argparse.Namespace) -> None:
     from rebatch.records import write_json
 
     set_threads(arguments)
-    check_plot(arguments.plot)
+    check_picture(arguments.plot)
     device, cells = _device(arguments.kind), _cells(arguments)
     record = {"kind": arguments.kind, **machine(device), **_settings(arguments)}
     kept = _kept(arguments, record, cells)
@@ -232,16 +231,6 @@ def _draw(record: dict[str, Any], arguments: argparse.Namespace, files: list[Pat
             plot_speed(record, str(files[-1].with_suffix(".svg")))
         except RunError as error:  # the figures are kept, and can be drawn elsewhere
             print(f"rebatch: {error}; draw {files[-1]} with rebatch bench show", file=sys.stderr)
-
-
-def check_plot(path: str | None) -> None:
-    """Refuse a picture that could not be written once everything is measured."""
-    if path is None:
-        return
-    if Path(path).suffix.lower() not in PICTURES:
-        raise InputError(f"plot must end in {' or '.join(PICTURES)}, got {path!r}")
-    if not os.path.isdir(Path(path).parent):
-        raise InputError(f"plot must lie in a folder that exists, got {path!r}")
 
 
 def plot_speed(record: dict[str, Any], path: str) -> None:

@@ -1,7 +1,6 @@
 """``rebatch plan``: what a schedule costs and when its cycles end, before any training."""
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from rebatch._course import expected
 from rebatch._plan import Plan, baseline
 from rebatch._plan import plan as make_plan
 from rebatch.cli._numbers import whole
+from rebatch.cli._picture import check_picture
 from rebatch.cli._scaling import add_scaling, clusters
 from rebatch.errors import InputError
 from rebatch.policies import Policy
@@ -25,7 +25,6 @@ GALLERY = ("CBS-5", "CBS-5-A", "CBS-5-T", "CBS-1", "CBS-1-A", "CBS-1-T")
 that start at 10 and does not name them."""
 GALLERY_BASE, GALLERY_EPOCHS = 10, 60
 PENN_TREEBANK = {"tokens": 929_589, "bptt": 35}
-PICTURES = (".png", ".svg", ".html")
 
 _DESCRIPTION = """\
 Show what a batch-size schedule will do before training with it: the rows of the
@@ -75,8 +74,7 @@ def register(commands: "Commands") -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Make the plans, write the picture if one is wanted, and print them."""
-    if arguments.plot is not None:
-        _check_plot(arguments.plot)
+    check_picture(arguments.plot, ".html")
     plans = _plans(arguments)
     size = whole("baseline", arguments.baseline)
     machines = clusters(arguments)
@@ -195,13 +193,6 @@ def _set_gallery(arguments: argparse.Namespace) -> None:
 def _fill(arguments: argparse.Namespace, name: str, value: int) -> None:
     if getattr(arguments, name) is None:
         setattr(arguments, name, str(value))
-
-
-def _check_plot(path: str) -> None:
-    if Path(path).suffix.lower() not in PICTURES:
-        raise InputError(f"plot must end in {', '.join(PICTURES)}, got {path!r}")
-    if not os.path.isdir(Path(path).parent):
-        raise InputError(f"plot must lie in a folder that exists, got {path!r}")
 
 
 def _plot(plans: Sequence[Plan], baseline_size: int | None, path: str) -> None:

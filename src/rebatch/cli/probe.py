@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rebatch.cli._numbers import number, whole
+from rebatch.cli._picture import check_picture
 from rebatch.cli.train import add_case_arguments
 from rebatch.errors import InputError
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from rebatch.probe import Design, Verdict
     from rebatch.recipes import Recipe
 
-PICTURES = (".png", ".svg")
 ABOUT = """\
 Measure the critical batch size of a recipe by branches: train at the base for
 a while, then go on from that one point with several batch sizes, over the same
@@ -85,8 +85,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Tell the cost, train, and print what came out."""
     from rebatch.recipes import find, override
 
-    if arguments.plot is not None:
-        _check_plot(arguments.plot)
+    check_picture(arguments.plot)
     if arguments.resume and arguments.out is None:
         raise InputError("resume must be given with --out, the probe's folder, got none")
     recipe = override(find(arguments.recipe), arguments.settings)
@@ -135,13 +134,6 @@ def _warm_up(text: str | None, epochs: int) -> int | None:
     share = number("warm-up", text.removesuffix("%"))
     assert share is not None
     return max(1, round(epochs * share / 100))
-
-
-def _check_plot(path: Path) -> None:
-    if path.suffix.lower() not in PICTURES:
-        raise InputError(f"plot must end in {' or '.join(PICTURES)}, got {str(path)!r}")
-    if not path.parent.is_dir():
-        raise InputError(f"plot must lie in a folder that exists, got {str(path)!r}")
 
 
 def _show(verdict: "Verdict", arguments: argparse.Namespace) -> None:

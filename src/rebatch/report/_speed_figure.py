@@ -1,12 +1,10 @@
 """Measured speeds as a picture: updates a second against the batch size, under the roofline."""
 
-import io
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rebatch.errors import RunError
-from rebatch.report._figure import _INK, _STYLE, COLOURS, LINE, SOFT
+from rebatch.report._figure import _INK, COLOURS, LINE, SOFT, drawn
 from rebatch.report._scale import short
 from rebatch.report._speed import Record, loop_names
 
@@ -27,15 +25,7 @@ LOOKS = {
 
 def speed_picture(record: Record, form: str) -> bytes:
     """Return the picture as ``png`` or ``svg``: a panel a model, both axes in doublings."""
-    try:
-        from matplotlib import rc_context
-    except ImportError:
-        raise RunError("a picture needs matplotlib: pip install 'rebatch[plot]'") from None
-    out = io.BytesIO()
-    with rc_context(_STYLE):
-        figure = _figure(record)
-        figure.savefig(out, format=form, dpi=150, metadata={"Date": None} if form == "svg" else {})
-    return out.getvalue()
+    return drawn(lambda: _figure(record), form)
 
 
 def _figure(record: Record) -> "Figure":
