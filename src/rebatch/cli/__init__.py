@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 import rebatch
+from rebatch.cli._terminal import print_anything
 from rebatch.errors import InputError, RunError
 
 COMMANDS = (
@@ -51,6 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def script() -> NoReturn:
     """Run the command line as a program of its own."""
+    print_anything()
     code = main()
     if os.environ.get("WORLD_SIZE", "1") != "1":
         # Threads of torch.distributed outlive the run, and may abort Python while it shuts down.
