@@ -21,6 +21,15 @@ def test_every_recipe_is_listed_with_its_cost_in_eighty_columns(capsys, monkeypa
     assert lines["i1-imagenet"].endswith("262,800–450,450 ")
 
 
+def test_a_narrow_terminal_leaves_names_and_figures_whole(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    assert main(["recipes"]) == 0
+    text = capsys.readouterr().out
+    assert set(RECIPES) <= set(text.split())
+    assert "…" not in text
+    assert max(map(len, text.splitlines()[:-3])) <= 60
+
+
 def test_one_recipe_is_shown_in_full(capsys):
     assert main(["recipes", "c4-cifar10"]) == 0
     fields = dict(line.split(None, 1) for line in capsys.readouterr().out.splitlines())

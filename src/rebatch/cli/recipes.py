@@ -48,7 +48,7 @@ def run_recipes(arguments: argparse.Namespace) -> None:
         return
     table = Table(box=SIMPLE, pad_edge=False)
     table.add_column("recipe", no_wrap=True)
-    table.add_column("what", no_wrap=True)
+    table.add_column("what", overflow="fold")  # what a narrow terminal breaks
     for title in ("epochs", "updates"):
         table.add_column(title, justify="right", no_wrap=True)
     for recipe in RECIPES.values():
