@@ -20,6 +20,7 @@ from rebatch.integrations.torchdata import PlannedDataLoader
 
 def main(path: Path) -> None:
     """Train for six epochs, two rounds of the sizes, with a checkpoint every 50 updates."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     x = torch.linspace(-3, 3, 960)[:, None]
     sizes = rebatch.from_function(lambda epoch: (40, 10, 20)[epoch % 3])
     plan = rebatch.plan(sizes, epochs=6, examples=960)

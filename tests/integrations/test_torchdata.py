@@ -184,7 +184,7 @@ def test_data_of_another_length_is_refused():
 
 
 def test_the_example_trains_and_goes_on_from_its_last_checkpoint(run_example, tmp_path):
-    said = [run_example("stateful_dataloader.py", tmp_path / "last.pt") for _ in range(2)]
+    said = [run_example("stateful_dataloader.py", tmp_path / "runs/last.pt") for _ in range(2)]
     updates = [(40, 24), (10, 120), (20, 168), (40, 192), (10, 288), (20, 336)]
     epochs = [f"epoch {n}: batch size {b}, {u} updates" for n, (b, u) in enumerate(updates)]
     assert said == [epochs, epochs[-1:]]
