@@ -54,6 +54,8 @@ def main(_: int, folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     backend = "gloo" if "WORLD_SIZE" in os.environ else None
     with idist.Parallel(backend) as parallel:  # type: ignore[attr-defined]
         parallel.run(main, Path(sys.argv[1]))

@@ -50,9 +50,14 @@ def main(path: Path, devices: int = 1) -> None:
             if (piece.update + 1) % 50 == 0:
                 fabric.log("batch_size", piece.batch_size, step=piece.update + 1)
                 position = sampler.state_dict(updates_done=piece.updates_done)
-                fabric.save(path, {**state, "position": position})
+                draft = path.with_suffix(".draft")  # so that a kill leaves a whole file
+                fabric.save(draft, {**state, "position": position})
+                if fabric.is_global_zero:
+                    draft.replace(path)
         fabric.print(f"epoch {epoch}: batch size {piece.batch_size}, {piece.update + 1} updates")
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     main(Path(sys.argv[1]), *map(int, sys.argv[2:]))

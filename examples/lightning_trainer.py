@@ -56,4 +56,6 @@ def main(folder: Path, devices: int = 1) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     main(Path(sys.argv[1]), *map(int, sys.argv[2:]))

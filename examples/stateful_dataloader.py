@@ -42,9 +42,13 @@ def main(path: Path) -> None:
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             if (piece.update + 1) % 50 == 0:
-                torch.save({name: part.state_dict() for name, part in parts.items()}, path)
+                draft = path.with_suffix(".draft")  # so that a kill leaves a whole file
+                torch.save({name: part.state_dict() for name, part in parts.items()}, draft)
+                draft.replace(path)
         print(f"epoch {epoch}: batch size {piece.batch_size}, {piece.update + 1} updates")
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     main(Path(sys.argv[1]))

@@ -166,7 +166,7 @@ def _case(recipe: "Recipe", arguments: argparse.Namespace) -> "Case":
     try:
         course = Course.from_dict(read_json(arguments.plan))
     except RunError as error:
-        raise InputError(f"plan must be the plan.json of a run, got {error}") from None
+        raise InputError(f"plan must be the plan.json of a run: {error}") from None
     return replay(recipe, course, arguments.variant)
 
 

@@ -193,8 +193,9 @@ def _take(folder: RunFolder, described: dict[str, Any], *, resume: bool) -> dict
         raise InputError(f"out must be a folder without a run, or use --resume, got {folder.path}")
     for name, value in described.items():
         if _plain(found.get(name)) != _plain(value):
+            verb = "are" if name.endswith("s") else "is"
             raise InputError(
-                f"out must hold the run to resume: its {name} is {_short(found.get(name))}, "
+                f"out must hold the run to resume: its {name} {verb} {_short(found.get(name))}, "
                 f"got {_short(value)}"
             )
     return read_json(folder.result) if folder.result.exists() else None
