@@ -10,7 +10,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "rebatch"
 FILES = sorted(SOURCE.rglob("*.py"))
 
-PURE = {"errors", "_call", "_growth", "policies", "schedules", "rates", "noise"}
+PURE = {"errors", "_call", "_growth", "_starts", "policies", "schedules", "rates", "noise"}
 PLAN = {"_amount", "_run", "_rows", "_table", "_plan", "_course", "_update_times", "scaling"}
 BASIS = {"rebatch", "_cores", *PURE, *PLAN}
 MAY_IMPORT: dict[str, set[str]] = {
@@ -18,6 +18,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_cores": set(),
     "_call": {"errors"},
     "_growth": {"errors"},
+    "_starts": {"errors"},
     "noise": {"errors"},
     "policies": {"errors", "_call", "_growth"},
     "schedules": {"errors", "_call", "_growth", "policies"},

@@ -96,10 +96,12 @@ def test_the_initialisation_study_starts_from_its_gaussian(data_root):
     assert model[9].weight.std().item() == pytest.approx(0.1, rel=0.02)
 
 
-def test_an_initialisation_that_needs_images_is_refused_for_text(data_root):
-    with pytest.raises(InputError, match=r"initialization must be one that needs no images"):
-        built(data_root, "l1-ptb", "hidden=4", "initialization=lsuv")
-    assert built(data_root, "l1-ptb", "hidden=4", "initialization=xavier")
+def test_every_parameter_of_a_language_model_starts_uniform_where_it_is_asked_to(data_root):
+    model = built(data_root, "l1-ptb", "hidden=50", "initialization=uniform-0.05").learner.model
+    largest = [weight.abs().max().item() for weight in model.parameters()]
+    assert len(largest) == 11  # embedding, decoder and its bias; two matrices and biases a layer
+    assert largest == pytest.approx([0.05] * 11, rel=0.3)
+    assert max(largest) <= 0.05
 
 
 def test_the_embedding_of_esim_is_frozen_and_left_to_no_optimiser(data_root):

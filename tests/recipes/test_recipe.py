@@ -36,6 +36,8 @@ def test_a_recipe_survives_json(name):
             divided(0.1, at=(30, 60), by=10),
         ),
         ("c1-cifar10", "snapshot_epochs=30, 60", "snapshot_epochs", (30, 60)),
+        ("c1-cifar10", "initialization=gaussian-0.01", "initialization", "gaussian-0.01"),
+        ("l2-ptb", "initialization=uniform-0.04", "initialization", "uniform-0.04"),
         ("c3-cifar10", "shortcut=A", "shortcut", "A"),
         ("c4-cifar10", "loss=squared-error", "loss", "squared-error"),
         ("e1-snli", "held_out=[['test', 'test']]", "held_out", (("test", "test"),)),
@@ -73,6 +75,22 @@ def test_a_field_is_set_by_its_text(name, setting, field, value):
             "micro_batch_size must be a whole number or none, got 1.5",
         ),
         ("l1-ptb", "shortcut=A", "field must be one that L1 looks at, got 'shortcut'"),
+        (
+            "l1-ptb",
+            "initialization=xavier",
+            "initialization must be one of default, uniform-BOUND, got 'xavier'",
+        ),
+        (
+            "l1-ptb",
+            "initialization=uniform-0",
+            "initialization must be one of default, uniform-BOUND, got 'uniform-0'",
+        ),
+        (
+            "c1-cifar10",
+            "initialization=uniform-0.1",
+            "initialization must be one of default, xavier, msra, orthogonal, lsuv, gaussian-SIGMA",
+        ),
+        ("e1-snli", "initialization=msra", "field must be one that E1 looks at"),
         ("l1-ptb", "holdout=10", "field must be one that L1 looks at, got 'holdout'"),
         (
             "l1-ptb",

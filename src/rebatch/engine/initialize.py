@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.conv import _ConvNd
 
-from rebatch.errors import InputError, positive_number
+from rebatch._starts import parse_start
+from rebatch.errors import InputError
 
-CHOICES = ("default", "xavier", "msra", "orthogonal", "lsuv", "gaussian-SIGMA")
 Fill = Callable[[Tensor, torch.Generator | None], object]
 Layer = _ConvNd | nn.Linear
 
@@ -57,20 +57,10 @@ def _fill(how: str) -> Fill:
         "orthogonal": lambda w, g: nn.init.orthogonal_(w, gain=math.sqrt(2), generator=g),
         "lsuv": lambda w, g: nn.init.orthogonal_(w, generator=g),
     }
-    if how in fills:
-        return fills[how]
-    sigma = _sigma(how)
+    name, sigma = parse_start(how)
+    if sigma is None:
+        return fills[name]
     return lambda w, g: nn.init.normal_(w, std=sigma, generator=g)
-
-
-def _sigma(how: str) -> float:
-    name, _, text = how.partition("-")
-    try:
-        if name == "gaussian":
-            return positive_number("sigma", float(text))
-    except ValueError:  # not a number, or InputError: not a positive one
-        pass
-    raise InputError(f"initialization must be one of {', '.join(CHOICES)}, got {how!r}")
 
 
 def _start(model: nn.Module, fill: Fill, generator: torch.Generator | None) -> None:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from rebatch import Plan, models
+from rebatch._starts import STARTS_OF_TEXT, parse_start
 from rebatch.data import Normalize, crop_and_flip
 from rebatch.data.sets import ImageFolders, Images, Pairs, TextCorpus, data_root, find, load
 from rebatch.data.sets.check import miscounts
@@ -65,8 +66,10 @@ def build(
     model = build_model(recipe, data, norm, data_root, seed)
     group = (norm or plan.sizes[-1]) if models.has_batch_norm(model) else 1
     task = _task(recipe, data, plan, seed=seed, device=device, ranks=ranks, group=group)
-    sample = _sample(task) if recipe.initialization == "lsuv" else None
-    initialize(model, recipe.initialization, sample=sample)
+    if isinstance(task, ImageTask | FolderTask):
+        # In fp32, as weights start whatever they are trained in.
+        sample = task.sample().float() if recipe.initialization == "lsuv" else None
+        initialize(model, recipe.initialization, sample=sample)
     model.to(device)
     if recipe.precision == "fp64":
         model.double()
@@ -117,10 +120,13 @@ def _loaded(recipe: Recipe, root: Path | None, seed: int) -> Any:
 def build_model(
     recipe: Recipe, data: Any, norm: int | None, root: Path | None, seed: int
 ) -> nn.Module:
-    """Return the network of the recipe, as PyTorch's default starts it."""
+    """Return the network of the recipe; `build` may start one of images anew."""
     code = recipe.model.rstrip("'")
     if code in ("L1", "L2"):
-        return models.LanguageModel(len(data.vocabulary), recipe.hidden, dropout=recipe.dropout)
+        _, uniform = parse_start(recipe.initialization, STARTS_OF_TEXT)
+        return models.LanguageModel(
+            len(data.vocabulary), recipe.hidden, dropout=recipe.dropout, uniform=uniform
+        )
     if code == "E1":
         vectors = load("glove", root)
         uncased = "6B" in vectors.path.name
@@ -289,10 +295,3 @@ def snapshots_of(recipe: Recipe, plan: Plan) -> dict[int, int]:
         reached = [epoch for epoch in recipe.snapshot_epochs if epoch <= plan.epochs or not ahead]
         return snapshot_epochs(plan, tuple(reached))
     return snapshot_updates(plan, recipe.snapshot_at)
-
-
-def _sample(task: Task) -> Tensor:
-    """Return images to start from in fp32, as weights start whatever they are trained in."""
-    if isinstance(task, ImageTask | FolderTask):
-        return task.sample().float()
-    raise InputError("initialization must be one that needs no images for this model, got lsuv")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import Any, get_type_hints
 
+from rebatch._starts import STARTS, STARTS_OF_TEXT, parse_start
 from rebatch.errors import InputError, one_of, positive_int, positive_number
 from rebatch.rates import Rate
 from rebatch.recipes._fields import converted, read
@@ -40,6 +41,7 @@ READ_BY: dict[str, tuple[str, ...]] = {
     "form": ("E",),
     "train_split": ("E",),
     "held_out": ("E",),
+    "initialization": ("L", "C", "I", "demo"),
     "norm_batch_size": ("C1", "C2", "C3", "I"),
     "drop_last": ("C", "I", "E", "demo"),
     "loss": IMAGES,
@@ -90,6 +92,7 @@ class Recipe:
     augment: str = "none"
     """Crop and flip with zero or reflect padding, or none."""
     initialization: str = "default"
+    """How the weights start: see docs/recipes.md for what there is, for images and for text."""
     norm_batch_size: int | None = None
     """Samples that batch norm takes its statistics over; none: the base size; 0: the batch."""
     adversarial_share: float = 0.0
@@ -122,6 +125,7 @@ class Recipe:
             positive_int("micro_batch_size", self.micro_batch_size)
         for name, choices in CHOICES.items():
             one_of(name, getattr(self, name), choices)
+        parse_start(self.initialization, STARTS_OF_TEXT if self.model[0] == "L" else STARTS)
         self._check_data()
         self._check_momentum()
 
