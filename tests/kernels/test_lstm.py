@@ -42,7 +42,7 @@ def test_output_state_and_gradients_are_those_of_the_lstm_in_double_precision(in
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_a_gpu_errs_by_the_rounding_of_bf16(columns, units):
-    assert can_fuse(torch.device("cuda"))
+    assert can_fuse(torch.device("cuda"), "text")
     assert all(error < 1e-2 for error in errors(torch.bfloat16, "cuda", columns, units))
 
 

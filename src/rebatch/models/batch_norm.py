@@ -20,6 +20,8 @@ class GroupedBatchNorm2d(nn.BatchNorm2d):
     [-1.0, 1.0, -1.0, 1.0]
     """
 
+    family = "norm"
+    """Of the kernels, for `rebatch.models.fuse`."""
     fused = False
     """Whether training uses kernels of our own: two each way, however many groups there are."""
 

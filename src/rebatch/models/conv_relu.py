@@ -6,6 +6,8 @@ from torch import Tensor, nn
 class BiasedConv2d(nn.Conv2d):
     """``nn.Conv2d``, which in training may leave its bias to the `BiasedReLU` behind it."""
 
+    family = "rectifier"
+    """Of the kernels, for `rebatch.models.fuse`."""
     fused = False
     """Whether it does."""
 

@@ -24,6 +24,8 @@ class LanguageModel(nn.Module):
     torch.Size([35, 20, 100])
     """
 
+    family = "text"
+    """Of the kernels, for `rebatch.models.fuse`."""
     fused = False
     """Whether training is in bf16 by `rebatch.kernels`, at the batch sizes that gain from it."""
 

@@ -11,6 +11,8 @@ class MaxPool3x3(nn.MaxPool2d):
     [5.0, 7.0, 13.0, 15.0]
     """
 
+    family = "pool"
+    """Of the kernels, for `rebatch.models.fuse`."""
     fused = False
     """Whether training uses a kernel of our own."""
 

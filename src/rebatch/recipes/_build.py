@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +79,8 @@ def build(
     precision = _precision(recipe, device)
     set_precision(precision, device)
     engine = choose_engine(engine, device, ranks.size)
-    if (engine, precision) == ("graphs", "bf16") and can_fuse(device):
-        models.fuse(model)
+    if (engine, precision) == ("graphs", "bf16"):
+        models.fuse(model, partial(can_fuse, device))
     learner = Learner(
         model,
         _optimizer(recipe, model, device),
