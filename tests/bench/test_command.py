@@ -60,6 +60,35 @@ def test_a_record_of_other_settings_is_not_written_over(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("what", "words", "told"),
+    [
+        ("switching", (), "its cycles is 2, not 1"),
+        ("overhead", ("--updates", "3"), "its updates is 3, not 2"),
+        ("profile", ("--updates", "3"), "its updates is 3, not 2"),
+        ("gauges", ("--seconds", "0.01"), "its seconds is 0.01, not 0.02"),
+        ("packing", ("--jobs", "1", "--seconds", "0.01"), "its seconds is 0.01, not 0.02"),
+    ],
+)
+def test_a_full_record_of_a_part_is_not_replaced_by_a_trial(what, words, told, tmp_path):
+    other = {"switching": ("--cycles", "1"), "overhead": ("--updates", "2")}
+    other |= {"profile": other["overhead"]}
+    common = (what, "--model", "demo", "--device", "cpu", "--out", str(tmp_path))
+    command(*common, "--quick", *words)
+    (written,) = tmp_path.iterdir()
+    full = {**json.loads(written.read_text()), "quick": False}
+    written.write_text(json.dumps(full))
+    for more, complaint in (
+        (("--quick", *words), "its quick is False, not True"),
+        ((*words, *other.get(what, ("--seconds", "0.02"))), told),
+    ):
+        with pytest.raises(
+            InputError, match=f"^out must hold no record of other.*json: {complaint}$"
+        ):
+            command(*common, *more)
+    assert json.loads(written.read_text()) == full
+
+
+@pytest.mark.parametrize(
     ("words", "complaint"),
     [
         (("cpu", "--only", "C9"), "only must be one of L1"),

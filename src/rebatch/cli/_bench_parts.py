@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rebatch.cli._bench_speed import add_common, name_of, set_threads
+from rebatch.cli._bench_speed import add_common, check_settings, name_of, set_threads
 from rebatch.cli._numbers import number, whole
 from rebatch.errors import RunError
 
@@ -136,12 +136,12 @@ def run_switching(arguments: argparse.Namespace) -> None:
 
     device = _device(arguments)
     model, cycles = _model(arguments, device), whole("cycles", arguments.cycles) or 2
+    record = _begun(arguments, "switching", device, model=model, cycles=cycles)
     with steps(EPOCHS * cycles) as tell:
         found = measure_switching(
             device, model=model, cycles=cycles, tell=tell, **_options(arguments)
         )
-    rows = [{**asdict(step), "excess": step.excess} for step in found]
-    record = _record(arguments, "switching", device, {"steps": rows})
+    record["steps"] = [{**asdict(step), "excess": step.excess} for step in found]
     show_switching(record)
     _write(arguments, record)
 
@@ -172,12 +172,13 @@ def run_overhead(arguments: argparse.Namespace) -> None:
     device = _device(arguments)
     updates = whole("updates", arguments.updates) or 200
     cell = Cell(_model(arguments, device), whole("size", arguments.size) or 10)
+    asked = {"model": cell.model, "batch_size": cell.batch_size, "updates": updates}
+    record = _begun(arguments, "overhead", device, **asked)
     with steps(7) as tell:
         found = measure_overhead(
             device, cell=cell, updates=updates, tell=tell, **_options(arguments)
         )
-    values = {"model": cell.model, "batch_size": cell.batch_size, "share": found.share}
-    record = _record(arguments, "overhead", device, {**values, **asdict(found)})
+    record |= {"share": found.share, **asdict(found)}
     show_overhead(record)
     _write(arguments, record)
 
@@ -205,14 +206,14 @@ def run_gauges(arguments: argparse.Namespace) -> None:
     device = _device(arguments)
     model = _model(arguments, device)
     seconds = number("seconds", arguments.seconds) or 1.0
+    record = _begun(arguments, "gauges", device, model=model, seconds=seconds)
     with steps(len(FACTORS) * 2 * (1 + ROUNDS)) as tell:
         found = measure_gauges(
             device, model=model, seconds=seconds, tell=tell, **_options(arguments)
         )
-    values = {"model": model, "share": share_of(found), "sizes": [asdict(each) for each in found]}
-    record = _record(arguments, "gauges", device, values)
+    record |= {"share": share_of(found), "sizes": [asdict(each) for each in found]}
     show_gauges(record)
-    _write(arguments, record, f"gauges-{model.lower()}")
+    _write(arguments, record)
 
 
 def show_gauges(record: dict[str, Any]) -> None:
@@ -245,14 +246,15 @@ def run_profile(arguments: argparse.Namespace) -> None:
     device = _device(arguments)
     updates = whole("updates", arguments.updates) or 50
     cell = Cell(_model(arguments, device), whole("size", arguments.size) or 10)
+    asked = {"model": cell.model, "batch_size": cell.batch_size, "updates": updates}
+    record = _begun(arguments, "profile", device, **asked)
     with steps(4) as tell:
         found = measure_profile(
             device, cell=cell, updates=updates, tell=tell, **_options(arguments)
         )
-    values = {"model": cell.model, "batch_size": cell.batch_size, **asdict(found)}
-    record = _record(arguments, "profile", device, values)
+    record |= asdict(found)
     show_profile(record)
-    _write(arguments, record, f"profile-{cell.model.lower()}-{cell.batch_size}")
+    _write(arguments, record)
 
 
 def show_profile(record: dict[str, Any], most: int = 30) -> None:
@@ -284,13 +286,13 @@ def run_packing(arguments: argparse.Namespace) -> None:
     jobs = [whole("jobs", part) or 1 for part in arguments.jobs.split(",")]
     cell = Cell(_model(arguments, device), whole("size", arguments.size) or 20)
     seconds = number("seconds", arguments.seconds) or 5.0
+    asked = {"model": cell.model, "batch_size": cell.batch_size, "jobs": jobs, "seconds": seconds}
+    record = _begun(arguments, "packing", device, **asked)
     with steps(1 + len({1, *jobs})) as tell:
         levels, served = measure_packing(
             device, cell=cell, jobs=jobs, seconds=seconds, tell=tell, **_options(arguments)
         )
-    values = {"model": cell.model, "batch_size": cell.batch_size, "seconds": seconds}
-    found = {**values, "service": served, "levels": [asdict(level) for level in levels]}
-    record = _record(arguments, "packing", device, found)
+    record |= {"service": served, "levels": [asdict(level) for level in levels]}
     show_packing(record)
     _write(arguments, record)
 
@@ -355,18 +357,34 @@ def _print(columns: tuple[str, ...], rows: Sequence[Sequence[str]]) -> None:
     Console().print(table)
 
 
-def _record(
-    arguments: argparse.Namespace, what: str, device: "Device", found: dict[str, Any]
+def _begun(
+    arguments: argparse.Namespace, what: str, device: "Device", **asked: Any
 ) -> dict[str, Any]:
+    """Return the record that is to be made, without its figures, if there is room for it."""
     from rebatch.bench.machine import machine
+    from rebatch.records import read_json
 
     settings = {"engine": arguments.engine, "settings": arguments.set, "quick": arguments.quick}
-    return {"kind": what, **machine(device), **settings, **found}
+    record = {"kind": what, **machine(device), **settings, **asked}
+    file = _file(arguments, record)
+    if file is not None and file.exists():
+        check_settings(str(file), read_json(file), record)
+    return record
 
 
-def _write(arguments: argparse.Namespace, record: dict[str, Any], what: str | None = None) -> None:
+def _file(arguments: argparse.Namespace, record: dict[str, Any]) -> Path | None:
+    """Return where ``--out`` keeps a record: some kinds are kept apart by what is asked."""
+    if arguments.out is None:
+        return None
+    apart = {"gauges": ("model",), "profile": ("model", "batch_size")}
+    more = (str(record[name]).lower() for name in apart.get(record["kind"], ()))
+    name = name_of({**record, "kind": "-".join([record["kind"], *more])})
+    return Path(arguments.out) / f"{name}.json"
+
+
+def _write(arguments: argparse.Namespace, record: dict[str, Any]) -> None:
     from rebatch.records import write_json
 
-    if arguments.out is not None:
-        name = name_of({**record, "kind": what or record["kind"]})
-        write_json(Path(arguments.out) / f"{name}.json", record)
+    file = _file(arguments, record)
+    if file is not None:
+        write_json(file, record)

@@ -131,10 +131,7 @@ def _file(arguments: argparse.Namespace, record: dict[str, Any]) -> str | None:
 def _kept(
     arguments: argparse.Namespace, record: dict[str, Any], cells: "Sequence[Cell]"
 ) -> list[dict[str, Any]]:
-    """Return what ``--out`` already holds of cells that are not measured now.
-
-    A record that was measured otherwise is refused: minutes of a device are not written over.
-    """
+    """Return what ``--out`` already holds of cells that are not measured now."""
     from rebatch.records import read_json
 
     file = _file(arguments, record)
@@ -142,12 +139,18 @@ def _kept(
         return []
     known = read_json(Path(file))
     before: list[dict[str, Any]] = known.pop("cells", [])
-    if before and known != record:
-        name = next(name for name in {**record, **known} if known.get(name) != record.get(name))
-        other = f"{name} is {shown(known.get(name))}, not {shown(record.get(name))}"
-        raise InputError(f"out must hold no record of other settings, got {file}: its {other}")
+    if before:
+        check_settings(file, known, record)
     now = {(cell.model, cell.batch_size) for cell in cells}
     return [cell for cell in before if (cell["model"], cell["batch_size"]) not in now]
+
+
+def check_settings(file: str, known: dict[str, Any], record: dict[str, Any]) -> None:
+    """Refuse to replace what was measured otherwise: minutes of a device are not written over."""
+    for name, value in record.items():
+        if known.get(name) != value:
+            other = f"{name} is {shown(known.get(name))}, not {shown(value)}"
+            raise InputError(f"out must hold no record of other settings, got {file}: its {other}")
 
 
 def _measured(
