@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rebatch.errors import InputError, RunError
+from rebatch.records import read_json, write_json
 
 Record = dict[str, Any]
 
@@ -33,17 +34,39 @@ def tensorboard(out: Path) -> Iterator[Callable[[Record], None]]:
 
 
 @contextmanager
-def wandb(project: str, label: str) -> Iterator[Callable[[Record], None]]:
-    """Log every figure of every record to Weights & Biases."""
+def wandb(
+    project: str, label: str, out: Path, *, resume: bool = False
+) -> Iterator[Callable[[Record], None]]:
+    """Log every figure of every record to Weights & Biases; a run that is resumed goes on there.
+
+    Which run that is stands in ``wandb.json`` in the run's own folder.
+    """
     library = _library("wandb", "pip install 'rebatch[wandb]'")
+    kept = out / "wandb.json"
+    known = _known(kept, project) if resume else {}
     try:
-        run = library.init(project=project, name=label)
+        run = library.init(project=project, name=label, **known)
     except Exception as error:  # not signed in, no network: wandb has errors of its own
         raise RunError(f"wandb could not be started: {error}") from error
+    to_keep = [{"project": project, "id": run.id}]
+
+    def write(record: Record) -> None:
+        while to_keep:  # only now: until it begins, the folder may be another run's
+            write_json(kept, to_keep.pop())
+        run.log(dict(_figures(record)), step=record["update"])
+
     try:
-        yield lambda record: run.log(dict(_figures(record)), step=record["update"])
+        yield write
     finally:
         run.finish()
+
+
+def _known(kept: Path, project: str) -> dict[str, str]:
+    """Return what lets the library go on with the run that it was given before."""
+    found = read_json(kept) if kept.exists() else {}
+    if found.get("project") != project:
+        return {}
+    return {"id": str(found.get("id")), "resume": "allow"}
 
 
 def _library(module: str, advice: str) -> Any:

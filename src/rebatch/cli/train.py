@@ -135,7 +135,8 @@ def run_train(arguments: argparse.Namespace) -> None:
             listeners.append(stack.enter_context(tensorboard(arguments.out)))
         if arguments.wandb and speaks:
             label = f"{recipe.name} {made.code} seed {seed}"
-            listeners.append(stack.enter_context(wandb(arguments.wandb, label)))
+            going_on = wandb(arguments.wandb, label, arguments.out, resume=arguments.resume)
+            listeners.append(stack.enter_context(going_on))
         bar = stack.enter_context(TrainingBar(f"{recipe.name} {made.code}"))
         result = run(
             made,
