@@ -47,6 +47,18 @@ def test_of_a_policy_an_estimate_is_shown_that_says_so(capsys):
     assert said.err == f"rebatch: note: {note}\n"
 
 
+def test_a_recipe_whose_data_has_two_official_sizes_says_which_is_planned(capsys):
+    assert main(["plan", "--recipe", "e1-sick", "--schedule", "BL", "--json"]) == 0
+    said = capsys.readouterr()
+    made = json.loads(said.out)
+    assert made["updates"] == 1_410
+    assert made["notes"] == [
+        "sick is planned as SemEval 2014's three files have it; training goes by what is there: "
+        "the one of rebatch data get has 4,439 examples"
+    ]
+    assert said.err == f"rebatch: note: {made['notes'][0]}\n"
+
+
 def test_a_policy_needs_no_recipe_but_epochs(capsys):
     command = ["plan", "PLATEAU", "--base", "10", "--examples", "100", "--json"]
     assert main([*command, "--epochs", "3"]) == 0

@@ -1,7 +1,9 @@
 import pytest
 
+from rebatch.data.sets import find as find_set
 from rebatch.errors import InputError
 from rebatch.recipes import amount, find, override
+from rebatch.recipes._sizes import ALSO, EXAMPLES
 
 
 def test_every_data_set_has_its_official_size():
@@ -14,6 +16,13 @@ def test_every_data_set_has_its_official_size():
     assert amount(find("e1-multinli"))["examples"] == 392_702
     assert amount(find("e1-sick"))["examples"] == 4_500
     assert amount(find("digits"))["examples"] == 1_437
+
+
+def test_a_data_set_of_two_official_sizes_has_them_in_its_two_layouts():
+    fetched, planned = find_set("sick").layouts
+    assert (planned.counts["train"], fetched.counts["train"]) == (4_500, 4_439)
+    assert EXAMPLES["sick", "train"] == planned.counts["train"]
+    assert ALSO["sick", "train"][-1] == fetched.counts["train"]
 
 
 def test_settings_change_the_amount():

@@ -12,7 +12,7 @@ from rebatch._course import Course, expected
 from rebatch.errors import InputError
 from rebatch.rates import Rate
 from rebatch.recipes._recipe import Recipe
-from rebatch.recipes._sizes import amount
+from rebatch.recipes._sizes import amount, caveats
 
 SNAPSHOTS_AS = "snapshots-as-"
 REPLAY = "replay-"
@@ -68,8 +68,10 @@ class Case:
         """Return the whole plan on the official data; of a policy an estimate, which says so."""
         if isinstance(self.schedule, Policy):
             held = _amount(amount(self.recipe))
-            return expected(self.schedule, held, self.recipe.epochs)
-        return self.plan()
+            made = expected(self.schedule, held, self.recipe.epochs)
+        else:
+            made = self.plan()
+        return replace(made, notes=(*made.notes, *caveats(self.recipe)))
 
     def rate_at(self, position: float, history: Sequence[float]) -> float:
         """Return the learning rate at a position in epochs."""

@@ -14,6 +14,8 @@ EXAMPLES = {
     ("sick", "train"): 4_500,
     ("digits", "train"): 1_437,
 }
+ALSO = {("sick", "train"): ("SemEval 2014's three files", "the one of rebatch data get", 4_439)}
+"""Of what was counted, what else is official, and how much that has."""
 
 
 def amount(recipe: Recipe) -> dict[str, int | bool]:
@@ -26,3 +28,14 @@ def amount(recipe: Recipe) -> dict[str, int | bool]:
             f"data must be a set with a known size, got {recipe.data!r} ({recipe.train_split})"
         )
     return {"examples": known - recipe.holdout, "drop_last": recipe.drop_last}
+
+
+def caveats(recipe: Recipe) -> tuple[str, ...]:
+    """Return what is to be known about the amount, where a data set has several official ones."""
+    if (recipe.data, recipe.train_split) not in ALSO:
+        return ()
+    counted, other, examples = ALSO[recipe.data, recipe.train_split]
+    return (
+        f"{recipe.data} is planned as {counted} have it; training goes by what is there: "
+        f"{other} has {examples:,} examples",
+    )
