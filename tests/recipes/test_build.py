@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from rebatch.data.sets import load
 from rebatch.engine.folders import FolderTask
 from rebatch.errors import InputError
 from rebatch.recipes import case, find, override
@@ -60,6 +61,23 @@ def test_a_holdout_is_cut_from_the_training_images_and_picks_the_epoch(data_root
     assert not apart & kept
     with pytest.raises(InputError, match=r"holdout must leave training images, got 20 of 20"):
         built(data_root, "c1-cifar10", "holdout=20")
+
+
+@pytest.mark.parametrize(
+    ("name", "mean", "deviation"),
+    [
+        ("cifar10", [0.4914, 0.4822, 0.4465], [0.2470, 0.2435, 0.2616]),
+        ("cifar100", [0.5071, 0.4865, 0.4409], [0.2673, 0.2564, 0.2762]),
+    ],
+)
+def test_images_are_normalised_by_the_figures_of_their_own_data_set(
+    data_root, name, mean, deviation
+):
+    made = case(override(find("c1-cifar10"), [f"data={name}"]), "BL")
+    images = load("cifar10", data_root)
+    look = build(made, seed=0, device=CPU, data_root=data_root, data=images).learner.task.normalize
+    assert look.mean.flatten().tolist() == pytest.approx(mean)
+    assert look.std.flatten().tolist() == pytest.approx(deviation)
 
 
 def test_the_same_seed_starts_from_the_same_weights(data_root):

@@ -27,7 +27,7 @@ from rebatch.data import Normalize
 from rebatch.data.sets import Images, Pairs
 from rebatch.data.sets.imagenet import MEAN, STD
 from rebatch.recipes import Recipe
-from rebatch.recipes._build import CIFAR_DEVIATION, CIFAR_MEAN
+from rebatch.recipes._build import CIFAR
 
 Make = Callable[[], Plain]
 
@@ -58,7 +58,7 @@ def _language(
 def _images(
     recipe: Recipe, data: Images, model: Callable[[], nn.Module], device: torch.device
 ) -> dict[str, Make]:
-    look = Normalize(CIFAR_MEAN, CIFAR_DEVIATION) if recipe.model[0] == "C" else None
+    look = Normalize(*CIFAR[recipe.data]) if recipe.model[0] == "C" else None
     size, mode = recipe.baseline_batch_size, recipe.augment
 
     def plain() -> Plain:
@@ -67,7 +67,7 @@ def _images(
         return Plain(model(), from_workers(augmented, size, device), recipe, device, warm=_drain())
 
     def resident() -> Plain:
-        there = None if look is None else Normalize(CIFAR_MEAN, CIFAR_DEVIATION).to(device)
+        there = None if look is None else Normalize(*CIFAR[recipe.data]).to(device)
         images, labels = data.train_images.to(device), data.train_labels.to(device)
         batches = images_on_device(images, labels, size, peak=data.peak, mode=mode, look=there)
         return Plain(model(), batches, recipe, device)

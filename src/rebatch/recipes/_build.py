@@ -32,7 +32,11 @@ from rebatch.kernels import can_fuse
 from rebatch.recipes._case import Case
 from rebatch.recipes._recipe import Recipe
 
-CIFAR_MEAN, CIFAR_DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
+CIFAR = {
+    "cifar10": ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
+    "cifar100": ((0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762)),
+}
+"""Mean and standard deviation of each channel over all training pixels."""
 
 
 @dataclass(frozen=True)
@@ -232,7 +236,7 @@ def _pair_split(data: Pairs, split: str) -> tuple[Tensor, Tensor, Tensor]:
 
 def _normalize(recipe: Recipe) -> nn.Module | None:
     """C4 standardises every image itself, and the digits are kept as they are."""
-    return Normalize(CIFAR_MEAN, CIFAR_DEVIATION) if recipe.model in ("C1", "C2", "C3") else None
+    return Normalize(*CIFAR[recipe.data]) if recipe.model in ("C1", "C2", "C3") else None
 
 
 def _augment(recipe: Recipe) -> crop_and_flip | None:
