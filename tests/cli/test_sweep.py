@@ -1,3 +1,4 @@
+import platform
 import sys
 
 import pytest
@@ -5,6 +6,7 @@ import pytest
 from rebatch.cli import main
 from rebatch.recipes import DEMO, case, override
 from rebatch.recipes._run import run
+from rebatch.records import RunFolder, write_json
 
 
 def error(capsys) -> str:
@@ -73,3 +75,51 @@ def test_a_finished_sweep_is_told_again_and_starts_nothing(tmp_path, capsys):
         "digits CBS-5 epochs=1 seed 0: finished",
     ]
     assert sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*")) == before
+
+
+def dry_run(capsys, *words):
+    """The lines that a dry run prints, each cut into words."""
+    assert main(["sweep", *words, "--dry-run"]) == 0
+    return [line.split() for line in capsys.readouterr().out.splitlines()]
+
+
+def test_a_dry_run_says_what_would_be_run_and_makes_nothing(tmp_path, capsys):
+    chosen = ["--schedules", "BL,CBS-5", "--variants", "plain,equal-noise", "--seeds", "0,1,1"]
+    words = ["digits", *chosen, "--out", str(tmp_path / "out"), "--device", "cpu"]
+    head, *rows, last = dry_run(capsys, *words)
+    assert head == ["recipe", "schedule", "variant", "updates", "time"]
+    assert rows == [
+        ["digits", "BL", "3,600", "unknown"],
+        ["digits", "BL", "equal-noise", "3,600", "unknown"],
+        ["digits", "CBS-5", "1,700", "unknown"],
+        ["digits", "CBS-5", "equal-noise", "3,600", "unknown"],
+    ]
+    assert " ".join(last[:8]) == "8 runs with 2 seeds, 25,000 updates, time"
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_dry_run_goes_by_what_is_finished_and_by_what_that_took(tmp_path, capsys):
+    out, ours = str(tmp_path), {"recipe": "digits", "schedule": "BL", "variant": None}
+    folder = RunFolder(tmp_path / "digits" / "BL" / "seed0")
+    write_json(folder.run, {**ours, "status": "finished", "engine": "eager"})
+    took = {"device": platform.machine(), "updates": 3_600, "seconds": 3_600.0}
+    write_json(folder.result, {**ours, **took})
+    words = ["digits", "--schedules", "BL,CBS-5", "--out", out, "--device", "cpu"]
+    _, baseline, cycles, last = dry_run(capsys, *words)
+    assert baseline == ["digits", "BL", "3,600", "1", "h", "00", "min"]
+    assert cycles == ["digits", "CBS-5", "1,700", "28", "min", "20", "s"]
+    assert " ".join(last) == (
+        f"2 runs with 1 seed, 1 finished, 1,700 updates, about 28 min 20 s on {platform.machine()}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--out", "s3://x"], "rebatch: out must be a folder of this machine for a dry run"),
+        (["--out", "x", "--rates", "no"], "rebatch: rates must be a folder of runs, got no"),
+    ],
+)
+def test_a_dry_run_that_cannot_be_is_refused(capsys, words, complaint):
+    assert main(["sweep", "digits", "--dry-run", *words]) == 2
+    assert error(capsys).startswith(complaint)

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rebatch.cli._dry_run import add_dry_run, print_dry_run
 from rebatch.cli.train import add_run_arguments, seconds, whole
 from rebatch.errors import InputError, one_of
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 examples:
   rebatch sweep digits --schedules BL,CBS-5 --seeds 0,1,2 --jobs 2 --out sweeps
+  rebatch sweep l1-ptb --variants plain,equal-noise --out sweeps --dry-run
   rebatch sweep l1-ptb --variants plain,equal-noise --out sweeps
   rebatch sweep c1-cifar10 --schedules "CBS-5-3,GNS(share=0.2)" --out sweeps
   rebatch sweep l1-ptb --on ray --gpus 0.25 --out s3://bucket/sweeps
@@ -22,6 +24,10 @@ DIR/RECIPE/SCHEDULE[--VARIANT][--CHANGES]/seedS. The same command again skips
 what is finished, resumes what was interrupted and tries again what failed.
 Ctrl-C waits until every run under way has written its checkpoint; a second one
 does not wait.
+
+--dry-run tells a time only where finished runs of the same recipe on the same
+device are found below DIR or the folder of --rates; runs are counted one after
+another.
 
 exit codes: 0 all finished, 1 some failed, 2 wrong input, 130 and 143 stopped"""
 
@@ -54,6 +60,7 @@ def add_sweep_arguments(parser: argparse.ArgumentParser, out: str | None = None)
     parser.add_argument("--retries", metavar="N", help="ray: lost workers; default: 3")
     parser.add_argument("--address", metavar="A", help="ray: of the cluster; default: start one")
     add_run_arguments(parser)
+    add_dry_run(parser)
 
 
 def run_sweep(arguments: argparse.Namespace) -> None:
@@ -67,6 +74,10 @@ def run_sweep(arguments: argparse.Namespace) -> None:
         None if name == "plain" else name for name in listed("variants", arguments.variants)
     ]
     runs = identities(arguments.recipe, codes, seeds(arguments.seeds), variants, arguments.settings)
+    if arguments.dry_run:
+        out = local_folder(arguments.out, "for a dry run to look at")
+        print_dry_run(runs, [run for run in runs if run.seed == runs[0].seed], out, arguments)
+        return
     make(runs, arguments)
 
 
