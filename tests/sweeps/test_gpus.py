@@ -1,10 +1,14 @@
+import sys
+
 import pytest
+import torch
 
 from rebatch.sweeps import _gpus
 from rebatch.sweeps._gpus import (
     Gpu,
     Room,
     automatic_jobs,
+    is_unlisted,
     meant,
     parse_gpus,
     read_gpus,
@@ -77,6 +81,37 @@ def test_threads_that_were_asked_for_stay(monkeypatch):
 )
 def test_a_device_with_a_number_is_taken_at_its_word(device, left):
     assert [gpu.number for gpu in meant(TWO, device)] == left
+
+
+@pytest.mark.parametrize(
+    ("chosen", "sign", "answer", "found"),
+    [
+        ("MIG-9f2c", False, "exit 0", True),
+        (None, True, "exit 0", True),
+        (None, True, "exec sleep 9", True),
+        (None, True, "exit 1", False),
+        (None, False, "exit 0", False),
+        ("", False, "exit 0", False),
+    ],
+)
+def test_torch_is_asked_for_a_gpu_that_the_driver_does_not_list_where_there_are_signs(
+    chosen, sign, answer, found, tmp_path, monkeypatch
+):
+    (tmp_path / "python").write_text(f"#!/bin/sh\n{answer}\n")
+    (tmp_path / "python").chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(_gpus, "PATIENCE", 0.5)
+    monkeypatch.setattr(_gpus, "SIGNS", (tmp_path / "none", tmp_path if sign else tmp_path / "no"))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if chosen is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", chosen)
+    assert is_unlisted("auto") == found
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a CUDA device")
+def test_torch_finds_no_gpu_where_there_is_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(_gpus, "SIGNS", (tmp_path,))
+    assert not is_unlisted("auto")
 
 
 def test_runs_on_the_only_gpu_need_not_be_told():

@@ -1,10 +1,11 @@
 """With stand-ins for NVIDIA's programs, which need a GPU: scripts that answer as they would."""
 
+import sys
 import tempfile
 
 import pytest
 
-from rebatch.sweeps import Options
+from rebatch.sweeps import Options, _local
 from rebatch.sweeps._local import local
 
 
@@ -50,6 +51,17 @@ def test_one_gpu_is_shared_under_mps(machine, tmp_path):
 def test_one_gpu_without_mps_is_not_shared(machine, tmp_path):
     machine(1)
     assert slots(tmp_path) == [{}]
+
+
+def test_a_gpu_that_the_driver_does_not_list_takes_one_run(machine, tmp_path, monkeypatch):
+    machine(1, mps=True)
+    monkeypatch.setattr(_local, "cores", lambda: 6)
+    monkeypatch.setattr(sys, "executable", "/bin/true")  # torch finds one
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-9f2c")
+    assert len(slots(tmp_path)) == len(slots(tmp_path, "cuda")) == 1
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    assert len(slots(tmp_path)) == len(slots(tmp_path, "cpu")) == 6
+    assert len(slots(tmp_path, "cuda", 3)) == 3
 
 
 def test_a_number_of_jobs_is_taken_at_its_word(machine, tmp_path):

@@ -3,12 +3,16 @@
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 MOST = 8
 """Runs at once on one GPU; beyond this the gain measured on an H200 was lost in noise."""
 DRIVER = "nvidia-smi"
+SIGNS = (Path("/dev/kfd"), Path("/dev/nvidiactl"))
+"""What AMD's driver, or NVIDIA's without its tool, has where there is a GPU."""
 PATIENCE = 60.0
 """Seconds in which the driver answers, or is taken not to."""
 
@@ -78,6 +82,27 @@ def meant(gpus: Sequence[Gpu], device: str) -> tuple[Gpu, ...]:
     if kind not in ("auto", "cuda"):
         return ()
     return tuple(gpus[int(number) :][:1]) if number.isdigit() else tuple(gpus)
+
+
+def is_unlisted(device: str) -> bool:
+    """Say whether runs find a GPU that `read_gpus` does not: AMD's, or a slice of one (MIG).
+
+    >>> [is_unlisted(device) for device in ("cpu", "cuda", "cuda:1")]
+    [False, True, True]
+    """
+    if device != "auto":
+        return device.partition(":")[0] != "cpu"
+    signs = os.environ.get("CUDA_VISIBLE_DEVICES") or any(sign.exists() for sign in SIGNS)
+    return bool(signs) and _torch_finds_one()
+
+
+def _torch_finds_one() -> bool:
+    """Ask torch in a process of its own: a sweep itself does without, and this takes seconds."""
+    line = [sys.executable, "-c", "import torch; raise SystemExit(not torch.cuda.is_available())"]
+    try:
+        return subprocess.run(line, capture_output=True, timeout=PATIENCE).returncode == 0
+    except subprocess.TimeoutExpired:
+        return True
 
 
 def slots(jobs: int, gpus: Sequence[Gpu]) -> list[dict[str, str]]:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rebatch._cores import cores
-from rebatch.sweeps._gpus import Room, automatic_jobs, meant, read_gpus, slots
+from rebatch.sweeps._gpus import Room, automatic_jobs, is_unlisted, meant, read_gpus, slots
 from rebatch.sweeps._identity import Identity
 from rebatch.sweeps._loop import Launch
 from rebatch.sweeps._mps import has_mps, mps
@@ -57,7 +57,9 @@ class Local:
 def local(out: Path, options: Options, jobs: int | None) -> Iterator[Launch]:
     """Prepare this machine for ``jobs`` runs at once, or as many as gain something."""
     gpus = meant(read_gpus(), options.device)
-    most = jobs or automatic_jobs(gpus, has_mps=has_mps(), cores=cores())
+    # Of a GPU that nobody lists neither memory nor number is known, so it takes one run.
+    unknown = not gpus and is_unlisted(options.device)
+    most = jobs or (1 if unknown else automatic_jobs(gpus, has_mps=has_mps(), cores=cores()))
     environments = slots(most, gpus)
     if len(gpus) != 1 or most == 1:
         yield Local(out, options, environments)
