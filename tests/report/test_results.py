@@ -140,10 +140,15 @@ def test_a_difference_that_stands_out_says_why(runs):
     assert 'title="one seed: more than 1.00, a rule of thumb">+1.22<' in page
 
 
-def test_the_file_of_a_paper_table_holds_differences_and_updates_as_numbers(runs):
+def test_the_file_of_a_paper_table_holds_a_number_in_each_column(runs):
     page = results_page(runs)
-    assert quote("\r\nBL,82.50 ± 0.71,83.13,-0.63,2,51792,52000,,") in page
-    assert quote("\r\nCBS-10,80.50 ± 0.71,80.49,0.01,2,25896,49000,50 %,") in page
+    head = "schedule,mean,deviation,paper,difference,seeds,updates,paper's updates,"
+    assert quote(f'{head}"saved, %",seconds,engine\r\n') in page
+    assert quote("\r\nBL,82.5,0.7071,83.13,-0.63,2,51792,52000,,") in page
+    assert quote("\r\nCBS-10,80.5,0.7071,80.49,0.01,2,25896,49000,50.0,") in page
+    assert quote("\r\nCBS-1-T,,,81.82,,,,46000,,,\r\n") in page
+    assert ">82.50 ± 0.71<" in page
+    assert ">50 %<" in page
 
 
 def test_runs_are_compared_with_the_baseline_of_their_settings(tmp_path):

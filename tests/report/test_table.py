@@ -56,6 +56,13 @@ def test_the_file_to_save_has_numbers_where_people_read_texts():
     assert "a%0D%0A-1000%0D%0A%E2%80%93%0D%0A" in html
 
 
+def test_a_cell_may_have_several_numbers_in_the_file():
+    rows = [["BL", Cell("5.0 ± 0.1", exact=(5, 0.1))], ["CBS", Cell("–", exact=(None, None))]]
+    html = Table(columns=["", "a"], rows=rows, saved_as=["", "mean", "deviation"]).html()
+    assert ">5.0 ± 0.1</td>" in html
+    assert ",mean,deviation%0D%0ABL,5,0.1%0D%0ACBS,,%0D%0A".replace(",", "%2C") in html
+
+
 def test_a_table_may_do_without_a_file():
     assert "data:" not in Table(columns=["n"], rows=[[1]], download=False).html()
 

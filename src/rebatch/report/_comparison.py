@@ -7,7 +7,7 @@ from statistics import mean, stdev
 
 from rebatch.report._controls import controls
 from rebatch.report._published import Published, published, tables
-from rebatch.report._runs import Group, saved, spread
+from rebatch.report._runs import Group, saved, saving, spread
 from rebatch.report._values import written
 
 COLUMNS = (
@@ -82,6 +82,11 @@ class Line:
         schedule = None if cell.schedule == cell.beside else cell.schedule
         said = ", ".join(text for text in (schedule, cell.variant, part, training) if text)
         return f"control: {said}" if cell.beside else said
+
+    @property
+    def saving(self) -> float | None:
+        """Updates saved against the baseline, in per cent, where there is a figure of ours."""
+        return saving(self.group, self.baseline) if self.group and self.values else None
 
     def texts(self) -> list[str]:
         """Return the cells of a table with the `COLUMNS`."""

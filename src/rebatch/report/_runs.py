@@ -183,11 +183,17 @@ def devices(groups: Sequence[Group]) -> str:
     return ", ".join(dict.fromkeys(str(run.result.get("device", "unknown")) for run in runs))
 
 
-def saved(group: Group, baseline: Group | None) -> str:
-    """Write how many updates fewer than the baseline's, in per cent of them."""
+def saving(group: Group, baseline: Group | None) -> float | None:
+    """Return how many updates fewer than the baseline's, in per cent of them."""
     if baseline is None or group is baseline:
-        return ""
-    return f"{100 * (1 - group.updates / baseline.updates):.0f} %".replace("-", "−")
+        return None
+    return 100 * (1 - group.updates / baseline.updates)
+
+
+def saved(group: Group, baseline: Group | None) -> str:
+    """Write that for people."""
+    share = saving(group, baseline)
+    return "" if share is None else f"{share:.0f} %".replace("-", "−")
 
 
 def _rank(

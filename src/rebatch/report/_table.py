@@ -31,8 +31,8 @@ class Cell:
     tone: Literal["best", "warn", "quiet", ""] = ""
     note: str = ""
     """Why it stands out: read aloud, and shown when the pointer rests on it."""
-    exact: Value = None
-    """What the CSV has instead: the number, where ``value`` is a text for people."""
+    exact: Value | tuple[Value, ...] = None
+    """What the CSV has instead: the number or numbers, where ``value`` is a text for people."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +44,8 @@ class Table:
     caption: str = ""
     download: bool | str = True
     """Whether a link saves it as CSV, or the name of that file."""
+    saved_as: Sequence[str] = ()
+    """The columns of that file, where cells have several numbers for it."""
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -89,17 +91,20 @@ class Table:
         if not self.download:
             return ""
         name = self.download if isinstance(self.download, str) else "table.csv"
-        plain = [[_exact(cell) for cell in row] for row in self.rows]
-        return f'<p class="save">{csv_link(name, csv_text(self.columns, plain), "CSV")}</p>'
+        plain = [[value for cell in row for value in _exact(cell)] for row in self.rows]
+        text = csv_text(self.saved_as or self.columns, plain)
+        return f'<p class="save">{csv_link(name, text, "CSV")}</p>'
 
 
 def _plain(cell: Value | Cell) -> Value:
     return cell.value if isinstance(cell, Cell) else cell
 
 
-def _exact(cell: Value | Cell) -> Value:
+def _exact(cell: Value | Cell) -> tuple[Value, ...]:
     exact = cell.exact if isinstance(cell, Cell) else None
-    return _plain(cell) if exact is None else exact
+    if isinstance(exact, tuple):
+        return exact
+    return (_plain(cell) if exact is None else exact,)
 
 
 def _align(number: bool, *more: str) -> str:
