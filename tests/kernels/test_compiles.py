@@ -88,3 +88,13 @@ def test_all_kernels_of_an_update_are_compiled_and_fit(compiled, launch, names):
     kernels = [kernel for of_a_name in compiled.values() for kernel in of_a_name]
     assert all(kernel.asm["cubin"] for kernel in kernels)
     assert max(kernel.metadata.shared for kernel in kernels) <= ROOM
+
+
+@pytest.mark.parametrize("family", ["text", "norm", "rectifier", "pool"])
+def test_what_tries_a_family_is_taken_as_well(compiled, family):
+    """A trial that is too small for the compiler would leave every model to PyTorch."""
+    from rebatch.kernels.support import runs
+
+    assert runs(family, torch.device("cpu"))
+    assert all(kernel.asm["cubin"] for kernels in compiled.values() for kernel in kernels)
+    assert compiled
