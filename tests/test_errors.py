@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 
 from rebatch import InputError, RunError
@@ -17,6 +18,30 @@ def test_a_whole_number_is_an_int_of_at_least_1(value):
     with pytest.raises(InputError) as caught:
         positive_int("epochs", value)
     assert str(caught.value) == f"epochs must be a whole number of at least 1, got {value!r}"
+
+
+@pytest.mark.parametrize("value", [np.int64(3), np.uint8(3), np.array(3)])
+def test_a_whole_number_of_numpy_is_taken_as_one_of_python(value):
+    taken = positive_int("epochs", value)
+    assert (taken, type(taken)) == (3, int)
+
+
+@pytest.mark.parametrize("value", [np.bool_(True), np.float64(3), np.array([3])])
+def test_what_is_no_whole_number_to_numpy_is_refused(value):
+    with pytest.raises(InputError, match="epochs must be a whole number of at least 1, got"):
+        positive_int("epochs", value)
+
+
+@pytest.mark.parametrize("value", [np.float32(0.5), np.float64(0.5)])
+def test_a_number_of_numpy_is_taken_as_one_of_python(value):
+    taken = positive_number("rate", value)
+    assert (taken, type(taken)) == (0.5, float)
+
+
+@pytest.mark.parametrize("value", [np.float32(math.inf), np.float32(-1), np.bool_(True)])
+def test_a_number_of_numpy_is_held_to_the_same_rule(value):
+    with pytest.raises(InputError, match="rate must be a finite number above 0, got "):
+        positive_number("rate", value)
 
 
 def test_a_whole_number_may_have_another_least_value():

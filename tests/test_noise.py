@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -79,3 +80,8 @@ def test_the_inverse_of_no_noise_is_refused():
     with pytest.raises(InputError, match="noise must be a finite number above 0, got 0"):
         batch_size_for(0, 0.1, 100)
     assert batch_size_for(0, 0.1, 100, exact=True) == 100
+
+
+def test_numbers_of_numpy_give_one_of_python():
+    found = noise_scale(np.float32(0.5), np.int64(10), np.int64(100))
+    assert (found, type(found)) == (5.0, float)

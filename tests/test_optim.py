@@ -4,6 +4,7 @@ import math
 import warnings
 from itertools import chain
 
+import numpy as np
 import pytest
 import torch
 from torch.optim import SGD, lr_scheduler
@@ -318,3 +319,11 @@ def test_a_rule_for_each_group_is_asked_for():
     constant = lr_scheduler.ConstantLR(optimizer(1.0, 0.5), factor=1.0)
     with pytest.raises(rebatch.InputError, match="rule must be one for each of 2 groups, got 1"):
         CoupledLR(constant, CYCLE, ["linear"])
+
+
+def test_numbers_of_numpy_are_taken_and_leave_a_state_that_is_plain():
+    scheduler = BatchSizeScheduler(loader(), CYCLE)
+    scheduler.step(np.int64(1))
+    assert json.loads(json.dumps(scheduler.state_dict())) == {"last_epoch": 1, "batch_size": 20}
+    constant = lr_scheduler.ConstantLR(optimizer(1.0), factor=1.0)
+    assert CoupledLR(constant, np.int64(10)).batch_size == 10

@@ -1,6 +1,7 @@
 import math
 import pickle
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -299,3 +300,15 @@ class TestText:
         except InputError:
             return
         assert isinstance(rule, Rate)
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        (divided(np.float32(0.5), at=np.int64(3), by=np.int64(2)), "divided(0.5, at=(3,), by=2)"),
+        (cosine(np.float64(0.5), length=np.int64(30)), "cosine(0.5, length=30)"),
+    ],
+)
+def test_a_rule_of_numbers_of_numpy_prints_as_text_that_reads_back(rule, text):
+    assert repr(rule) == text
+    assert parse_rate(repr(rule)) == rule

@@ -1,8 +1,9 @@
 import copy
 import json
 import pickle
-from dataclasses import replace
+from dataclasses import astuple, replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -303,3 +304,29 @@ class TestJson:
             return
         assert again.to_dict() == data
         assert [row.updates for row in again.rows] == [row.updates for row in made.rows]
+
+
+def test_numbers_of_numpy_make_the_same_plan():
+    made = plan(cyclical(10, width=1), epochs=np.int64(4), examples=np.int64(100))
+    assert made.to_json() == plan(cyclical(10, width=1), epochs=4, examples=100).to_json()
+
+
+def test_an_answer_to_a_number_of_numpy_is_one_of_python():
+    made = plan(cyclical(10, width=1), epochs=4, examples=100)
+    answers = [
+        *made.epoch_at(np.uint8(12)),
+        *made.place_at(np.uint8(12)),
+        *astuple(made.portions(np.uint8(1))[0]),
+        made.updates_in(np.uint8(1)),
+        made.first_update_of(np.uint8(1)),
+        made.sample_at(np.uint8(12)),
+        made.update_at(np.uint8(140)),
+    ]
+    assert {type(answer) for answer in answers} == {int}
+    assert answers == [1, 2, 1, 40, 12, 140, 1, 10, 5, 0, 100, 20, 1, 5, 10, 140, 12]
+
+
+def test_a_place_outside_is_told_without_the_library_it_came_from():
+    made = plan(constant(10), epochs=4, examples=100)
+    with pytest.raises(InputError, match=r"^epoch must be from 0 to 3, got 4$"):
+        made.portions(np.int64(4))

@@ -15,7 +15,7 @@ from typing import Any
 from rebatch._amount import Amount, Examples, Tokens, fraction
 from rebatch._rows import Portion, Row
 from rebatch._run import Place, Run
-from rebatch.errors import InputError, flaw, one_of, positive_int, shown
+from rebatch.errors import InputError, flaw, one_of, plain, positive_int, shown
 from rebatch.schedules._schedule import CLOCKS
 
 
@@ -97,7 +97,7 @@ class Plan:
 
     def row_at(self, update: int) -> int:
         """Return the index of the row that ``update`` belongs to."""
-        _check("update", update, self.updates)
+        update = _checked("update", update, self.updates)
         return bisect_right(self.rows, update, key=lambda row: row.first_update) - 1
 
     def batch_size_at(self, update: int) -> int:
@@ -109,7 +109,7 @@ class Plan:
         if update == self.updates:
             return self.end
         index = self.row_at(update)
-        return self._run(index).place(update - self.rows[index].first_update)
+        return self._run(index).place(int(update) - self.rows[index].first_update)
 
     def sample_at(self, update: int) -> int:
         """Return how many samples are delivered before ``update``.
@@ -122,30 +122,32 @@ class Plan:
 
     def update_at(self, sample: int) -> int:
         """Return the update that uses the sample with this number."""
-        _check("sample", sample, self.samples)
+        sample = _checked("sample", sample, self.samples)
         index = bisect_right(self.rows, sample, key=lambda row: row.first_sample) - 1
         return self.rows[index].first_update + self._run(index).until("samples", sample + 1) - 1
 
     def epoch_at(self, update: int) -> tuple[int, int]:
         """Return (epoch, updates already made in it) before ``update``."""
-        epoch = self.place_at(update).epoch
-        return epoch, update - self.first_update_of(epoch)
+        place = self.place_at(update)
+        return place.epoch, place.update - self.first_update_of(place.epoch)
 
     def portions(self, epoch: int) -> tuple[Portion, ...]:
         """Return the parts of an epoch, each at one batch size, in order."""
-        first, rows = self._first_row(epoch), len(self.rows)
+        epoch, rows = _checked("epoch", epoch, self._epochs_begun), len(self.rows)
+        first = self._first_row(epoch)
         after = bisect_right(self._places, epoch, hi=rows, key=lambda place: place.epoch)
         return tuple(self._portion(index, epoch) for index in range(first, after))
 
     def updates_in(self, epoch: int) -> int:
         """Return the number of updates in an epoch."""
-        _check("epoch", epoch, self._epochs_begun)
+        epoch = _checked("epoch", epoch, self._epochs_begun)
         return self.first_update_of(epoch + 1) - self.first_update_of(epoch)
 
     def first_update_of(self, epoch: int) -> int:
         """Return the number of updates made before an epoch, which may be the end."""
         if epoch == self._epochs_begun:
             return self.updates
+        epoch = _checked("epoch", epoch, self._epochs_begun)
         return self._portion(self._first_row(epoch), epoch).first_update
 
     def next_row(
@@ -233,7 +235,6 @@ class Plan:
 
     def _first_row(self, epoch: int) -> int:
         """Return the index of the row that an epoch begins in."""
-        _check("epoch", epoch, self._epochs_begun)
         rows = len(self.rows)
         return bisect_right(self._places, (epoch, 0), hi=rows, key=lambda place: place[:2]) - 1
 
@@ -270,9 +271,11 @@ def _end_of(amount: Amount, row: Row, start: Place) -> Place:
     return start._replace(epoch=round(row.last_epoch), offset=0)  # epochs without an update
 
 
-def _check(name: str, value: object, limit: int) -> None:
+def _checked(name: str, value: object, limit: int) -> int:
+    value = plain(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < limit:
         raise InputError(f"{name} must be from 0 to {limit - 1}, got {shown(value)}")
+    return value
 
 
 def _read_plan(data: dict[str, Any]) -> Plan:

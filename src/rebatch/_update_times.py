@@ -50,9 +50,10 @@ def fit(milliseconds: Mapping[int, float], source: str = "as given") -> UpdateTi
     if len(milliseconds) < 2:
         got = len(milliseconds)
         raise InputError(f"update_times must be of at least two batch sizes, got {got}")
-    for batch_size, value in milliseconds.items():
-        positive_int("batch size of update_times", batch_size)
-        positive_number("update_times", value)
+    milliseconds = {
+        positive_int("batch size of update_times", size): positive_number("update_times", value)
+        for size, value in milliseconds.items()
+    }
     fixed, each = _line(milliseconds)
     if each <= 0:
         rule = "grow with the batch size"

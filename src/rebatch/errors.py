@@ -1,7 +1,11 @@
 """The two ways things go wrong, the caller's input or the run itself, and checks of input."""
 
+import operator
 import sys
+from dataclasses import fields
 from itertools import pairwise
+from numbers import Rational, Real
+from typing import Any
 
 LARGEST = 2**53
 """The largest whole number taken anywhere: up to here a float holds each of them exactly."""
@@ -18,6 +22,35 @@ class RunError(RuntimeError):
     """What the command line leaves with."""
 
 
+def plain(value: Any) -> Any:
+    """Return a number of another library, numpy's for instance, as Python's own.
+
+    Whatever else it is given comes back as it is.
+
+    >>> class Three:
+    ...     def __index__(self):
+    ...         return 3
+    >>> plain(Three()), plain(2.5), plain(True), plain("3")
+    (3, 2.5, True, '3')
+    """
+    if isinstance(value, bool):
+        return value
+    try:
+        return operator.index(value)
+    except TypeError:
+        real = isinstance(value, Real) and not isinstance(value, Rational)
+        return float(value) if real else value
+
+
+def hold_plain(instance: Any) -> None:
+    """Hold the numbers in the fields of a frozen dataclass as Python's own.
+
+    Others overflow, print as a text that does not read back, and are no JSON.
+    """
+    for field in fields(instance):
+        object.__setattr__(instance, field.name, plain(getattr(instance, field.name)))
+
+
 def positive_int(name: str, value: object, *, at_least: int = 1) -> int:
     """Return ``value`` if it is a whole number from ``at_least`` to 2**53.
 
@@ -28,6 +61,7 @@ def positive_int(name: str, value: object, *, at_least: int = 1) -> int:
     ...
     rebatch.errors.InputError: base must be a whole number of at least 1, got 2.5
     """
+    value = plain(value)
     if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
         raise InputError(
             f"{name} must be a whole number of at least {at_least}, got {shown(value)}"
@@ -39,6 +73,7 @@ def positive_int(name: str, value: object, *, at_least: int = 1) -> int:
 
 def positive_number(name: str, value: object, *, zero: bool = False) -> float:
     """Return ``value`` if it is a finite number above 0 (or also 0 with ``zero``)."""
+    value = plain(value)
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if number and 0 <= value <= sys.float_info.max and (value or zero):  # type: ignore[operator]
         return value  # type: ignore[return-value]

@@ -17,7 +17,7 @@ def noise_scale(
     >>> noise_scale(0.5, 10, 100, momentum=0.5, exact=True)
     9.0
     """
-    positive_number("rate", rate, zero=True)
+    rate = positive_number("rate", rate, zero=True)
     return rate / (1 - _checked(momentum)) * _batches(batch_size, examples, exact)
 
 
@@ -29,8 +29,8 @@ def batch_size_for(
     >>> batch_size_for(39.0625, 0.1, 50_000)
     128.0
     """
-    positive_number("noise", noise, zero=exact)
-    positive_number("examples", examples)
+    noise = positive_number("noise", noise, zero=exact)
+    examples = positive_number("examples", examples)
     effective = positive_number("rate", rate) / (1 - _checked(momentum))
     return examples / (noise / effective + exact)
 
@@ -43,7 +43,7 @@ def rate_for(
     >>> rate_for(39.0625, 128, 50_000)
     0.1
     """
-    positive_number("noise", noise)
+    noise = positive_number("noise", noise)
     batches = _batches(batch_size, examples, exact)
     if not batches:
         raise InputError(f"batch_size must be below the {examples} examples, got {batch_size}")
@@ -51,7 +51,7 @@ def rate_for(
 
 
 def _checked(momentum: float) -> float:
-    if positive_number("momentum", momentum, zero=True) >= 1:
+    if (momentum := positive_number("momentum", momentum, zero=True)) >= 1:
         raise InputError(f"momentum must be below 1, got {shown(momentum)}")
     return momentum
 

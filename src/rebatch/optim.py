@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader
 
 from rebatch._plan import Plan
 from rebatch.data._resizable import ResizableBatchSampler
-from rebatch.errors import InputError, one_of, positive_int, shown
+from rebatch.errors import InputError, one_of, plain, positive_int, shown
 from rebatch.schedules import Schedule
 
 Rule = Literal["none", "linear", "sqrt"] | Callable[[float], float]
@@ -58,7 +58,7 @@ class BatchSizeScheduler:
         """Go to the next position, or to the one given, and set its batch size."""
         position = self.last_epoch + 1 if epoch is None else epoch
         self._sampler.size = self._schedule(position)
-        self.last_epoch = position
+        self.last_epoch = plain(position)
 
     def get_last_batch_size(self) -> int:
         """Return the batch size that was set last."""
@@ -118,6 +118,7 @@ class CoupledLR(LRScheduler):
         base: int | None = None,
     ) -> None:
         self.optimizer, self.scheduler = scheduler.optimizer, scheduler
+        sizes = plain(sizes)
         self._sizes = None if isinstance(sizes, int) else _by_steps(sizes)
         self.batch_size = sizes if isinstance(sizes, int) else _by_steps(sizes)(0)
         self._base = positive_int("base", self.batch_size if base is None else base)

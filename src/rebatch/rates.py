@@ -10,7 +10,15 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from rebatch._call import Makers, Value, evaluate
-from rebatch.errors import InputError, one_of, positive_int, positive_number, rising, shown
+from rebatch.errors import (
+    InputError,
+    hold_plain,
+    one_of,
+    positive_int,
+    positive_number,
+    rising,
+    shown,
+)
 from rebatch.schedules import Schedule, milestones, parse, steps
 
 COUPLINGS = ("none", "linear", "sqrt")
@@ -39,6 +47,7 @@ class constant(Rate):
     rate: float
 
     def __post_init__(self) -> None:
+        hold_plain(self)
         positive_number("rate", self.rate)
 
     def _at(self, position: float) -> float:
@@ -60,6 +69,7 @@ class divided(Rate):
     by: float
 
     def __post_init__(self) -> None:
+        hold_plain(self)
         positive_number("rate", self.rate)
         object.__setattr__(self, "at", rising("at", self.at))
         positive_number("by", self.by)
@@ -85,6 +95,7 @@ class divided_every(Rate):
     by: float
 
     def __post_init__(self) -> None:
+        hold_plain(self)
         positive_number("rate", self.rate)
         positive_int("after", self.after, at_least=0)
         positive_number("by", self.by)
@@ -110,6 +121,7 @@ class cosine(Rate):
     low: float = 0
 
     def __post_init__(self) -> None:
+        hold_plain(self)
         positive_number("rate", self.rate)
         positive_number("length", self.length)
         if positive_number("low", self.low, zero=True) > self.rate:
@@ -135,6 +147,7 @@ class triangular(Rate):
     width: float
 
     def __post_init__(self) -> None:
+        hold_plain(self)
         positive_number("low", self.low, zero=True)
         positive_number("high", self.high)
         positive_number("width", self.width)
@@ -163,6 +176,7 @@ class adabatch(Rate):
     factor: float = 2
 
     def __post_init__(self) -> None:
+        hold_plain(self)
         positive_number("rate", self.rate)
         positive_int("every", self.every)
         positive_number("decay", self.decay)
@@ -190,6 +204,7 @@ class plateau(Rate):
     """Whether a lower figure is the better one."""
 
     def __post_init__(self) -> None:
+        hold_plain(self)
         positive_number("rate", self.rate)
         positive_number("by", self.by)
 

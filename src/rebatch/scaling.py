@@ -23,7 +23,7 @@ from rebatch._update_times import UpdateTimes as UpdateTimes
 from rebatch._update_times import fit as fit
 from rebatch._update_times import preset as preset
 from rebatch._update_times import read as read
-from rebatch.errors import InputError, positive_int, positive_number
+from rebatch.errors import InputError, hold_plain, positive_int, positive_number
 
 BYTES_OF_A_GRADIENT = 4
 """Gradients are exchanged in single precision."""
@@ -44,6 +44,7 @@ class Network:
     """Latency of one message."""
 
     def __post_init__(self) -> None:
+        hold_plain(self)
         positive_int("parameters", self.parameters)
         positive_number("network", self.gigabytes)
         positive_number("latency", self.microseconds, zero=True)
@@ -66,6 +67,7 @@ class Cluster:
     network: Network | None = None
 
     def __post_init__(self) -> None:
+        hold_plain(self)
         positive_int("ranks", self.ranks)
         group = positive_int("norm_batch_size", self.norm_batch_size)
         size = self.micro_batch_size

@@ -7,12 +7,14 @@ import sys
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 import rebatch
 from rebatch.data import PlannedBatchSampler
+from rebatch.data._cut import Share
 
 
 def cycle(examples=100):
@@ -106,6 +108,15 @@ def test_setting_another_epoch_starts_at_its_beginning():
     assert len(sampler) == len(list(sampler)) == 5
     sampler.set_epoch(0)
     assert len(sampler) == 10
+
+
+def test_numbers_of_numpy_are_taken_and_leave_a_state_that_is_plain():
+    sampler = PlannedBatchSampler(cycle(), np.int64(3), world_size=np.int64(2), rank=np.int64(1))
+    sampler.set_epoch(np.int64(1))
+    state = sampler.state_dict(updates_done=np.int64(2))
+    assert json.loads(json.dumps(state)) == state
+    assert (state["epoch"], state["updates_done"], state["seed"]) == (1, 2, 3)
+    assert sampler.share == Share(1, 2)
 
 
 def test_a_finished_epoch_gives_nothing_more():

@@ -2,9 +2,10 @@
 
 import math
 import pickle
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, fields, replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,6 +71,24 @@ def test_it_survives_pickling_with_its_hash(schedule):
 @given(one=st.from_type(Schedule), other=st.from_type(Schedule))
 def test_schedules_are_equal_where_their_calls_are(one, other):
     assert (one == other) == (repr(one) == repr(other))
+
+
+@given(schedule=st.from_type(Schedule))
+def test_numbers_of_numpy_make_the_same_schedule(schedule):
+    given_as = {int: np.int64, float: np.float64}
+    values = {field.name: getattr(schedule, field.name) for field in fields(schedule) if field.init}
+    numbers = {name: value for name, value in values.items() if type(value) in given_as}
+    if type(schedule).__init__.__qualname__ in ("join.__init__", "thresholds.__init__"):
+        return
+    made = replace(schedule, **{name: given_as[type(n)](n) for name, n in numbers.items()})
+    assert repr(made) == repr(schedule)
+
+
+def test_numbers_of_numpy_make_the_same_positions():
+    thresholds = rebatch.thresholds({np.int64(0): np.int64(8), np.int64(5): np.int64(16)})
+    assert repr(thresholds) == "thresholds(((0, 8), (5, 16)))"
+    joined = rebatch.join(rebatch.constant(8), rebatch.constant(16), at=np.int64(5))
+    assert repr(joined) == "join(constant(8), constant(16), at=5)"
 
 
 def test_the_clock_tells_schedules_apart():

@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 import torch
 from torch import Tensor, nn
 
-from rebatch.errors import InputError, one_of, positive_int
+from rebatch.errors import InputError, hold_plain, one_of, positive_int
 
 OUTSIDE = -(2**30)
 """Stands for a row or column of zeros: whatever is added, the pixel stays negative."""
@@ -49,6 +49,7 @@ class crop_and_flip:
     mode: Literal["reflect", "zero"] = "reflect"
 
     def __post_init__(self) -> None:
+        hold_plain(self)
         positive_int("padding", self.padding, at_least=0)
         one_of("mode", self.mode, ("reflect", "zero"))
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from rebatch._plan import Plan, Portion
-from rebatch.errors import InputError, positive_int
+from rebatch.errors import InputError, hold_plain, positive_int
 
 
 class Update(NamedTuple):
@@ -48,6 +48,7 @@ class Share:
     micro_batch_size: int | None = None
 
     def __post_init__(self) -> None:
+        hold_plain(self)
         positive_int("world_size", self.world_size)
         positive_int("rank", self.rank, at_least=0)
         if self.rank >= self.world_size:

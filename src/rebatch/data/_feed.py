@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from rebatch._plan import Plan, Portion
-from rebatch.errors import InputError, shown
+from rebatch.errors import InputError, plain, shown
 
 
 class Feed:
@@ -40,7 +40,7 @@ class Feed:
         self.plan.portions(epoch)
         self._starts = 0
         if epoch != self.epoch:
-            self.epoch, self._first, self._drawn = epoch, 0, 0
+            self.epoch, self._first, self._drawn = int(epoch), 0, 0
 
     def follow(self, plan: Plan) -> None:
         """Go on with a plan that has grown: what was planned until now stays as it is."""
@@ -56,8 +56,8 @@ class Feed:
         start whether before a load or since.  Without it the state is what was drawn, which the
         workers of a loader do ahead of the loop.
         """
-        done = self._drawn if updates_done is None else updates_done
-        self._check_done("updates_done", self.epoch, done)
+        asked = self._drawn if updates_done is None else updates_done
+        done = self._checked_done("updates_done", self.epoch, asked)
         before = self.plan.first_update_of(self.epoch)
         samples = self.plan.sample_at(before + done) - self.plan.sample_at(before)
         place = {"epoch": self.epoch, "updates_done": done, "samples": samples}
@@ -77,18 +77,19 @@ class Feed:
         epoch, done = state.get("epoch"), state.get("updates_done")
         if not isinstance(epoch, int) or not isinstance(done, int):
             raise InputError(f"state must be one that state_dict gave, got {shown(dict(state))}")
-        self._check_done("state", epoch, done)
+        self._checked_done("state", epoch, done)
         self.epoch, self._first, self._drawn, self._starts = epoch, done, done, 0
 
     def _identity(self) -> dict[str, Any]:
         """Return what must be the same for a state to fit."""
         return {"plan": self.plan.fingerprint}
 
-    def _check_done(self, name: str, epoch: int, done: object) -> None:
-        limit = self.plan.updates_in(epoch)
+    def _checked_done(self, name: str, epoch: int, done: object) -> int:
+        limit, done = self.plan.updates_in(epoch), plain(done)
         if isinstance(done, bool) or not isinstance(done, int) or not 0 <= done <= limit:
             rule = f"from 0 to the {limit} updates of epoch {epoch}"
             raise InputError(f"{name} must be {rule}, got {shown(done)}")
+        return done
 
     def _start(self) -> None:
         """Take note that an iteration starts, and say so where the epoch seems forgotten."""

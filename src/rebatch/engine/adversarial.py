@@ -12,7 +12,7 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 
-from rebatch.errors import InputError, positive_number
+from rebatch.errors import InputError, hold_plain, positive_number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +26,7 @@ class Adversarial:
     """The share of the epochs, from the first on, that it is switched on for."""
 
     def __post_init__(self) -> None:
+        hold_plain(self)
         positive_number("epsilon", self.epsilon)
         for name in ("share", "window"):
             if not 0 <= getattr(self, name) <= 1:

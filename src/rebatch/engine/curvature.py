@@ -71,8 +71,8 @@ def top_eigenvalue(
     >>> round(top_eigenvalue(model, lambda: (bends * model.weight**2).sum() / 2).eigenvalue, 1)
     6.0
     """
-    positive_int("iterations", iterations)
-    positive_number("tolerance", tolerance, zero=True)
+    iterations = positive_int("iterations", iterations)
+    tolerance = positive_number("tolerance", tolerance, zero=True)
     started = time.perf_counter()
     with _measuring(model):
         hessian = _Hessian(model, loss)

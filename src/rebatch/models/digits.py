@@ -14,8 +14,8 @@ class DigitNet(nn.Module):
 
     def __init__(self, num_classes: int = 10, *, hidden: int = 64) -> None:
         super().__init__()
-        positive_int("num_classes", num_classes)
-        positive_int("hidden", hidden)
+        num_classes = positive_int("num_classes", num_classes)
+        hidden = positive_int("hidden", hidden)
         self.layers = nn.Sequential(
             nn.Flatten(),
             nn.Linear(64, hidden),

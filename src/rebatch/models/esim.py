@@ -35,8 +35,8 @@ class ESIM(nn.Module):
     ) -> None:
         super().__init__()
         chen = one_of("form", form, FORMS) == "chen"
-        positive_int("hidden", hidden)
-        positive_int("num_classes", num_classes)
+        hidden = positive_int("hidden", hidden)
+        num_classes = positive_int("num_classes", num_classes)
         self.dropout = dropout_layer(dropout)
         self.embedding = _embedding(embedding, chen if train_embedding is None else train_embedding)
         # A shared LSTM is held once and found at both ends: [0] is the premise's, [-1] the other's.

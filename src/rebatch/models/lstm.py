@@ -39,9 +39,9 @@ class LanguageModel(nn.Module):
         uniform: float | None = None,
     ) -> None:
         super().__init__()
-        positive_int("vocabulary", vocabulary)
-        positive_int("hidden", hidden)
-        positive_int("layers", layers)
+        vocabulary = positive_int("vocabulary", vocabulary)
+        hidden = positive_int("hidden", hidden)
+        layers = positive_int("layers", layers)
         self.dropout = dropout_layer(dropout)
         self.embedding = nn.Embedding(vocabulary, hidden)
         # With one layer there is no "between", and nn.LSTM warns.
@@ -63,14 +63,14 @@ class LanguageModel(nn.Module):
 
     def initial_state(self, batch_size: int) -> State:
         """Give the zero state of ``batch_size`` columns."""
-        positive_int("batch_size", batch_size)
+        batch_size = positive_int("batch_size", batch_size)
         shape = (self.lstm.num_layers, batch_size, self.lstm.hidden_size)
         weight = self.decoder.weight
         return weight.new_zeros(shape), weight.new_zeros(shape)
 
     def _initialise(self, uniform: float | None) -> None:
         if uniform is not None:
-            positive_number("uniform", uniform)
+            uniform = positive_number("uniform", uniform)
             for parameter in self.parameters():
                 nn.init.uniform_(parameter, -uniform, uniform)
             return

@@ -31,7 +31,7 @@ class WideResNet(nn.Module):
         super().__init__()
         if depth < 10 or depth % 6 != 4:
             raise InputError(f"depth must be 6 n + 4 with n of at least 1, got {depth}")
-        positive_int("width", width)
+        width = positive_int("width", width)
         count = (depth - 4) // 6
         widths = [base * width for base in (16, 32, 64) for _ in range(count)]
         strides = [2 if place in (count, 2 * count) else 1 for place in range(3 * count)]

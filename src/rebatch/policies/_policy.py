@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, NamedTuple
 
 from rebatch._call import Value
-from rebatch.errors import InputError, positive_int
+from rebatch.errors import InputError, hold_plain, positive_int
 
 
 class Seen(NamedTuple):
@@ -81,6 +81,7 @@ class Policy(Value):
     """Whether it reads `Seen.noise_scale`."""
 
     def __post_init__(self) -> None:
+        hold_plain(self)
         positive_int("base", self.base)
         positive_int("measure_every", self.measure_every)
         if self.largest is not None and positive_int("largest", self.largest) < self.base:

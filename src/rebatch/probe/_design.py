@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rebatch import Plan, constant, join
-from rebatch.errors import InputError, one_of, positive_int
+from rebatch.errors import InputError, hold_plain, one_of, positive_int
 from rebatch.recipes import Case, Recipe
 
 RULES = ("linear", "sqrt", "constant")
@@ -33,6 +33,7 @@ class Design:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        hold_plain(self)
         for name in ("warm_up", "length"):
             positive_int(name.replace("_", "-"), getattr(self, name))
         positive_int("repeats", self.repeats, at_least=2)

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Any, get_type_hints
 
 from rebatch._starts import STARTS, STARTS_OF_TEXT, parse_start
-from rebatch.errors import InputError, one_of, positive_int, positive_number
+from rebatch.errors import InputError, hold_plain, one_of, positive_int, positive_number
 from rebatch.rates import Rate
 from rebatch.recipes._fields import converted, read
 
@@ -112,6 +112,7 @@ class Recipe:
     log_every: int = 200
 
     def __post_init__(self) -> None:
+        hold_plain(self)
         for name in ("epochs", "baseline_batch_size", "cyclical_batch_size", "bptt", "log_every"):
             positive_int(name, getattr(self, name))
         for name in ("hidden", "holdout", "norm_batch_size"):

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise
 
-from rebatch.errors import LARGEST, InputError, positive_int, rising, shown
+from rebatch.errors import LARGEST, InputError, hold_plain, positive_int, rising, shown
 from rebatch.schedules._schedule import Clock, Schedule, Stair
 
 
@@ -89,6 +89,7 @@ class repeat(Combined):
 
     def __post_init__(self) -> None:
         self._take_clock(self.schedule)
+        hold_plain(self)
         positive_int("every", self.every)
 
     def stair(self, position: float) -> Stair:
@@ -121,6 +122,7 @@ class clamp(Combined):
 
     def __post_init__(self) -> None:
         self._take_clock(self.schedule)
+        hold_plain(self)
         positive_int("low", self.low)
         if self.high is not None and positive_int("high", self.high) < self.low:
             raise InputError(f"high must be at least low, which is {self.low}, got {self.high}")
@@ -148,6 +150,7 @@ class multiple_of(Combined):
 
     def __post_init__(self) -> None:
         self._take_clock(self.schedule)
+        hold_plain(self)
         positive_int("number", self.number)
 
     def stair(self, position: float) -> Stair:

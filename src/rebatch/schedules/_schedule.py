@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 from rebatch._call import Value
-from rebatch.errors import one_of, positive_number
+from rebatch.errors import hold_plain, one_of, positive_number
 
 Clock = Literal["epochs", "updates", "samples", "tokens"]
 CLOCKS: tuple[str, ...] = get_args(Clock)
@@ -36,6 +36,7 @@ class Schedule(Value):
     clock: Clock = "epochs"
 
     def __post_init__(self) -> None:
+        hold_plain(self)
         one_of("clock", self.clock, CLOCKS)
 
     def stair(self, position: float) -> Stair:

@@ -46,14 +46,15 @@ class thresholds(Schedule):
 
 def _checked_points(pairs: object) -> tuple[tuple[int, int], ...]:
     try:
-        points = tuple((start, size) for start, size in pairs)  # type: ignore[attr-defined]
+        given = tuple((start, size) for start, size in pairs)  # type: ignore[attr-defined]
     except (TypeError, ValueError):
         raise InputError(
             f"points must be pairs of threshold and size, got {shown(pairs)}"
         ) from None
-    for start, size in points:
-        positive_int("threshold", start, at_least=0)
-        positive_int("batch size", size)
+    points = tuple(
+        (positive_int("threshold", start, at_least=0), positive_int("batch size", size))
+        for start, size in given
+    )
     if not points or points[0][0] != 0:
         raise InputError(f"thresholds must start at 0, got {points[0][0] if points else 'none'}")
     for (before, _), (after, _) in pairwise(points):

@@ -87,5 +87,5 @@ def identities(
     for seed, code, variant in product(seeds, schedules, variants):
         asked = Identity(recipe, code, positive_int("seed", seed, at_least=0), variant, changes)
         # The code is written as the run will write it: cbs-5 and CBS-5-4 are the same schedule.
-        made.append(Identity(recipe, asked.case.code, seed, variant, changes))
+        made.append(Identity(recipe, asked.case.code, asked.seed, variant, changes))
     return list(dict.fromkeys(made))

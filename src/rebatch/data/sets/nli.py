@@ -36,7 +36,7 @@ def read_nli(
     vocabulary: Sequence[str] | None = None,
 ) -> Pairs:
     """Read the ``splits`` named, or all; their words together are the vocabulary."""
-    positive_int("max_length", max_length)
+    max_length = positive_int("max_length", max_length)
     if vocabulary is not None and tuple(vocabulary[:2]) != SPECIAL:
         raise InputError(f"vocabulary must start with {SPECIAL}, got {tuple(vocabulary[:2])}")
     chosen = [one_of("splits", split, known) for split in splits or known]
