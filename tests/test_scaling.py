@@ -216,6 +216,14 @@ def test_all_of_it_is_json_beside_the_baseline():
     assert found["seconds"] == pytest.approx(32 * 0.046 + 16 * 0.078 + 8 * 0.152)
 
 
+def test_a_base_that_no_epoch_has_an_update_of_is_no_baseline():
+    schedule = rebatch.steps(7, every=1, factor=0.5)
+    made = rebatch.plan(schedule, epochs=3, examples=6, drop_last=True)
+    assert compared(made, Cluster(ranks=2))["baseline"] is None
+    with pytest.raises(InputError, match="batch size must leave at least one update"):
+        compared(made, Cluster(ranks=2), 7)
+
+
 @pytest.mark.parametrize(
     ("made", "message"),
     [

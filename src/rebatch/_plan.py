@@ -75,10 +75,17 @@ def baseline(made: Plan, batch_size: int | None = None) -> Plan:
     (20, 40)
     """
     size = made.base if batch_size is None else positive_int("batch_size", batch_size)
+    if (found := possible_baseline(made, size)) is None:
+        raise too_large(size, made.amount)
+    return found
+
+
+def possible_baseline(made: Plan, size: int) -> Plan | None:
+    """Return the `baseline` at a size, or None where that would make no update."""
     updates = Run(made.amount, size, Place()).until("epochs", made.end.epoch)
     updates += made.amount.updates(made.end.offset, size)
     if not updates:
-        raise too_large(size, made.amount)
+        return None
     return _made(_Walk(constant(size), made.amount, ("updates", updates)))
 
 

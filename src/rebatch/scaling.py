@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Any
 
 from rebatch._amount import Tokens
-from rebatch._plan import Plan, Portion, baseline
+from rebatch._plan import Plan, Portion, baseline, possible_baseline
 from rebatch._update_times import PRESETS as PRESETS
 from rebatch._update_times import UpdateTimes as UpdateTimes
 from rebatch._update_times import fit as fit
@@ -212,9 +212,16 @@ def simulate(plan: Plan, cluster: Cluster) -> Scaling:
 
 
 def compared(plan: Plan, cluster: Cluster, batch_size: int | None = None) -> dict[str, Any]:
-    """Return the simulation as JSON-ready values, with that of a constant batch size beside it."""
-    reference = baseline(plan, batch_size)
-    beside = {"batch_size": reference.base, **_costs(simulate(reference, cluster).cost)}
+    """Return the simulation as JSON-ready values, with that of a constant batch size beside it.
+
+    That is None where it is the plan's own base, at which no update can be made.
+    """
+    asked = batch_size is not None
+    reference = baseline(plan, batch_size) if asked else possible_baseline(plan, plan.base)
+    beside = reference and {
+        "batch_size": reference.base,
+        **_costs(simulate(reference, cluster).cost),
+    }
     return {**simulate(plan, cluster).to_dict(), "baseline": beside}
 
 

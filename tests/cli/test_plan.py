@@ -235,6 +235,14 @@ def test_a_picture_that_cannot_be_written_is_one_line(capsys, tmp_path):
     assert err == f"rebatch: {tmp_path}/a.html could not be written: Is a directory\n"
 
 
+def test_a_base_that_cannot_train_is_not_compared_with(capsys):
+    arguments = ("--epochs", "3", "--examples", "6", "--drop-last", "--ranks", "2")
+    code, out, err = run(capsys, "steps(7, every=1, factor=0.5)", *arguments)
+    assert code == 0
+    assert "4 updates, 10 samples, 8 left out\nno cycle ends\n\n" in out
+    assert err == "rebatch: note: batch size 7 gives no update in an epoch of 6 samples\n"
+
+
 def test_a_baseline_that_cannot_train_is_refused_before_anything_is_printed(capsys):
     arguments = ["--base", "10", "--epochs", "2", "--examples", "100", "--drop-last"]
     code, out, err = run(capsys, "BL", *arguments, "--baseline", "200")

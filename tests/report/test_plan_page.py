@@ -5,8 +5,8 @@ import rebatch
 from rebatch.report._plan_page import plan_page
 
 
-def plan(code, epochs=8):
-    return rebatch.plan(rebatch.parse(code, 10), epochs=epochs, examples=1000)
+def plan(code, epochs=8, examples=1000, **options):
+    return rebatch.plan(rebatch.parse(code, 10), epochs=epochs, examples=examples, **options)
 
 
 def charts(html):
@@ -34,6 +34,11 @@ def test_the_cost_is_told_against_the_baseline():
     html = plan_page([plan("CBS-2-2")], 20)
     assert '<th scope="col" class="n">updates against BL at 20</th>' in html
     assert '<td class="n">50.0 % more</td>' in html
+
+
+def test_a_base_that_no_epoch_has_an_update_of_is_no_baseline():
+    made = plan("steps(7, every=1, factor=0.5)", epochs=3, examples=6, drop_last=True)
+    assert '<td class="n">10</td><td>–</td></tr>' in plan_page([made])
 
 
 def test_a_long_plan_has_all_its_rows_in_a_file():

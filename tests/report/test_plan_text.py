@@ -51,6 +51,13 @@ def test_the_baseline_may_have_another_size():
     assert lines(plan("BL"))[-1] == "as many updates as BL at batch size 10 (800)"
 
 
+def test_a_base_that_no_epoch_has_an_update_of_is_no_baseline():
+    made = plan("steps(7, every=1, factor=0.5)", epochs=3, examples=6, drop_last=True)
+    assert lines(made)[-2:] == ["4 updates, 10 samples, 8 left out", "no cycle ends"]
+    found = lines(made, plan("0:2", epochs=3, examples=6, drop_last=True), width=100)
+    assert [line.split()[-2:] for line in found[-4:-2]] == [["4", "-"], ["9", "-"]]
+
+
 def test_a_plan_that_ends_no_cycle_says_so():
     assert "no cycle ends" in lines(plan("CBS-10"))
 

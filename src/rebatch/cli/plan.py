@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> None:
     plans = _plans(arguments)
     size = whole("baseline", arguments.baseline)
     machines = clusters(arguments)
-    for made in plans if size or machines or not arguments.json else ():
+    for made in plans if size else ():
         baseline(made, size)  # what cannot be compared is refused before anything is printed
     if arguments.plot is not None:
         _plot(plans, size, arguments.plot)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from rebatch._plan import Plan, Row, baseline
+from rebatch._plan import Plan, Row, possible_baseline
 from rebatch.report._chart import Chart, Mark, Series
 from rebatch.report._page import Download, Heading, Section, Text, page
 from rebatch.report._plan_text import amount, cost, few, shown
@@ -39,9 +39,9 @@ def _comparison(plans: Sequence[Plan], size: int) -> Table:
     rows = [
         (
             *(plan.schedule, few(plan.sizes), few(plan.cycle_ends) or "–"),
-            *(plan.updates, plan.samples, cost(plan, baseline(plan, size))),
+            *(plan.updates, plan.samples, cost(plan, reference) if reference else "–"),
         )
-        for plan in plans
+        for plan, reference in ((plan, possible_baseline(plan, size)) for plan in plans)
     ]
     return Table(columns=columns, rows=rows, download="plans.csv")
 

@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from rebatch._amount import Tokens
-from rebatch._plan import Plan, Row, baseline
+from rebatch._plan import Plan, Row, possible_baseline
 from rebatch.report._drawing import ASCII, UNICODE, Drawing
 from rebatch.report._stairs import stairs, unit_of
 from rebatch.report._values import Value, written
@@ -92,7 +92,8 @@ def _show_one(console: "Console", plan: Plan, baseline_size: int | None) -> None
     _draw(console, drawing, 0)
     console.print(_dim(drawing.footer()))
     console.print(_rows_table(plan, _ellipsis(console)))
-    for line in _totals(plan, baseline(plan, baseline_size), _ellipsis(console)):
+    size = plan.base if baseline_size is None else baseline_size
+    for line in _totals(plan, possible_baseline(plan, size), _ellipsis(console)):
         console.print(line)
 
 
@@ -145,20 +146,22 @@ def _comparison(plans: Sequence[Plan], size: int, ellipsis: str) -> "Table":
     table = _table(names, left=3)
     for plan in plans:
         ends = few(plan.cycle_ends, ellipsis) or "-"
-        updates = f"{plan.updates:,}", cost(plan, baseline(plan, size))
+        reference = possible_baseline(plan, size)
+        updates = f"{plan.updates:,}", cost(plan, reference) if reference else "-"
         table.add_row(plan.schedule, few(plan.sizes, ellipsis), ends, *updates)
     return table
 
 
-def _totals(plan: Plan, reference: Plan, ellipsis: str) -> Iterator[str]:
+def _totals(plan: Plan, reference: Plan | None, ellipsis: str) -> Iterator[str]:
     yield f"{plan.updates:,} updates, {plan.samples:,} samples" + (
         f", {plan.left_out:,} left out" if plan.left_out else ""
     )
-    ends, change = plan.cycle_ends, cost(plan, reference)
+    ends = plan.cycle_ends
     yield f"cycles end after epoch {few(ends, ellipsis, most=8)}" if ends else "no cycle ends"
-    compared = (
-        "as many updates as" if plan.updates == reference.updates else f"{change} updates than"
-    )
+    if reference is None:
+        return
+    same, change = plan.updates == reference.updates, cost(plan, reference)
+    compared = "as many updates as" if same else f"{change} updates than"
     yield f"{compared} BL at batch size {reference.base:,} ({reference.updates:,})"
 
 

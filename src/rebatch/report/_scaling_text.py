@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rebatch._plan import Plan, baseline
+from rebatch._plan import Plan, possible_baseline
 from rebatch.report._plan_text import FEW_ROWS, _dim, _ellipsis, _table, _title
 from rebatch.scaling import BYTES_OF_A_GRADIENT, Cluster, Scaling, Step, simulate
 
@@ -27,7 +27,7 @@ def show_scaling(
             console.print(_title(plan.schedule, f"simulated on {_ranks(cluster)}"))
             simulated = simulate(plan, cluster)
             console.print(_steps_table(simulated, _ellipsis(console)))
-            reference = baseline(plan, baseline_size)
+            reference = possible_baseline(plan, baseline_size or plan.base)
             for line in _totals(plan, simulated, reference):
                 console.print(line)
     console.print()
@@ -82,12 +82,13 @@ def _cells(step: Step, cluster: Cluster) -> list[str]:
     return cells
 
 
-def _totals(plan: Plan, simulated: Scaling, reference: Plan) -> Iterator[str]:
-    cost, other = simulated.cost, simulate(reference, simulated.cluster).cost
-    if not cost or not other:
+def _totals(plan: Plan, simulated: Scaling, reference: Plan | None) -> Iterator[str]:
+    if not (cost := simulated.cost):
         yield "time and efficiency need --update-times"
         return
     yield f"{plan.schedule}: {duration(cost.seconds)} at {_percent(cost.efficiency)} efficiency"
+    if not reference or not (other := simulate(reference, simulated.cluster).cost):
+        return
     share = 1 - cost.seconds / other.seconds
     change = f"{_percent(abs(share))} {'less' if share > 0 else 'more'} time for {plan.schedule}"
     name = f"BL at batch size {reference.base:,}"
