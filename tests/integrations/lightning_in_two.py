@@ -14,10 +14,10 @@ import lightning.pytorch as pl
 import torch
 from lightning.fabric import Fabric
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 import rebatch
-from rebatch.data import PlannedBatchSampler, pieces
+from rebatch.data import Dealt, PlannedBatchSampler, pieces
 from rebatch.integrations.fabric import fabric_loader
 from rebatch.integrations.lightning import BatchSizeSchedule
 
@@ -37,6 +37,27 @@ def data(count=960):
     inputs = torch.randn(count, 3, generator=generator, dtype=torch.float64)
     targets = torch.randn(count, 1, generator=generator, dtype=torch.float64)
     return TensorDataset(torch.arange(count), inputs, targets)
+
+
+class Lines(IterableDataset):
+    """The samples one by one; nobody has counted them."""
+
+    def __init__(self, count=960):
+        self.count, self.epochs = count, []
+
+    def __iter__(self):
+        yield from data(self.count)
+
+    def set_epoch(self, epoch):
+        self.epochs.append(epoch)
+
+
+class Shuffled(Lines):
+    """The samples in an order that the worker draws which reads them."""
+
+    def __iter__(self):
+        samples = data(self.count)
+        yield from (samples[i] for i in torch.randperm(self.count))
 
 
 def layer():
@@ -101,13 +122,21 @@ def trainer_of(schedule, *callbacks, **settings):
     return pl.Trainer(callbacks=[schedule, *callbacks], **{**quiet, **given, **settings})
 
 
-def fit(*callbacks, resume=None, micro_batch_size=None, validate=False, **settings):
+def fit(
+    *callbacks,
+    resume=None,
+    micro_batch_size=None,
+    validate=False,
+    stream=None,
+    workers=0,
+    **settings,
+):
     """Return the trainer and the model of a run of the cycle, or of what remains of it."""
     schedule = BatchSizeSchedule(cycle(), micro_batch_size=micro_batch_size)
     model = Validated(schedule) if validate else Model(schedule)
     val = DataLoader(data(), batch_size=960) if validate else None
     trainer = trainer_of(schedule, *callbacks, **settings)
-    loader = schedule.loader(data())
+    loader = schedule.loader(stream or data(), num_workers=workers)
     trainer.fit(model, loader, val, ckpt_path=resume, weights_only=bool(resume) or None)
     return trainer, model
 
@@ -160,9 +189,14 @@ def main():
     found = {
         "trained": found_by_trainer(Save(folder / "two.ckpt")),
         "resumed": found_by_trainer(resume=folder / "one.ckpt", micro_batch_size=3),
+        "streamed": found_by_trainer(
+            resume=folder / "stream.ckpt", micro_batch_size=3, stream=Dealt(Lines())
+        ),
         "fabric": found_by_fabric(fabric, save=True, **two),
         "fabric resumed": found_by_fabric(fabric, resume=True, **two),
     }
+    pl.seed_everything(0, workers=True)
+    found["shuffled"] = found_by_trainer(stream=Shuffled(), workers=1, max_epochs=1)
     print(json.dumps(found))
 
 

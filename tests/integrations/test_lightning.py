@@ -14,7 +14,7 @@ from lightning.pytorch.loggers import CSVLogger
 from torch.utils.data import DataLoader
 
 import rebatch
-from rebatch.data import PlannedBatchSampler
+from rebatch.data import Dealt, PlannedBatchSampler
 from rebatch.errors import InputError
 from rebatch.integrations.lightning import BatchSizeSchedule
 
@@ -22,7 +22,7 @@ PLACE = Path(__file__).with_name("lightning_in_two.py")
 SPEC = importlib.util.spec_from_file_location("lightning_in_two", PLACE)
 two = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(two)
-Model, Save, cycle, data, fit = two.Model, two.Save, two.cycle, two.data, two.fit
+Lines, Model, Save, cycle, data, fit = two.Lines, two.Model, two.Save, two.cycle, two.data, two.fit
 
 ALL = list(range(960))
 UPDATES = 24 + 96 + 48
@@ -42,7 +42,16 @@ def one(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def ranks(one, two_processes):
+def streamed(one):
+    """Train on a stream, and keep the checkpoint of update 50."""
+    path = one[2].with_name("stream.ckpt")
+    lines = Lines()
+    trainer, model = fit(Save(path), stream=lines)
+    return trainer, model, path, lines
+
+
+@pytest.fixture(scope="module")
+def ranks(one, streamed, two_processes):
     """Return what each of two processes finds."""
     return two_processes("lightning_in_two.py", one[2].parent)
 
@@ -391,6 +400,83 @@ def test_one_process_goes_on_with_what_two_have_left(one):
     _, model = fit(resume=one[2].parent / "two.ckpt")
     assert model.seen == {epoch: rest(one[1], epoch) for epoch in (1, 2)}
     assert torch.allclose(model.layer.weight, one[1].layer.weight, rtol=0, atol=1e-12)
+
+
+def test_a_stream_is_read_in_its_order_every_epoch(streamed):
+    trainer, model, _, lines = streamed
+    assert model.seen == dict.fromkeys(range(3), ALL)
+    assert model.lengths == {0: 24, 1: 96, 2: 48}
+    assert (model.estimate, trainer.global_step) == (UPDATES, UPDATES)
+    assert lines.epochs == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("micro_batch_size", "workers"), [(None, 0), (7, 2)])
+def test_a_stream_goes_on_inside_its_epoch(streamed, micro_batch_size, workers):
+    _, whole, path, _ = streamed
+    cut = {"micro_batch_size": micro_batch_size, "workers": workers}
+    trainer, model = fit(resume=path, stream=Dealt(Lines()), **cut)
+    assert model.seen == {1: ALL[-700:], 2: ALL}
+    assert trainer.global_step == UPDATES
+    assert torch.allclose(model.layer.weight, whole.layer.weight, rtol=0, atol=1e-12)
+
+
+class Streaming(Model):
+    """A model that makes the loader of its stream itself."""
+
+    def train_dataloader(self):
+        return self.schedule.loader(Lines(400), collate_fn=self.stacked)
+
+    def stacked(self, samples):
+        self.collated = True
+        return [torch.stack(parts) for parts in zip(*samples, strict=True)]
+
+
+def test_a_stream_without_a_length_is_trained_on_up_to_what_is_planned(tmp_path):
+    plan = rebatch.plan(rebatch.thresholds({0: 4, 100: 16}, clock="samples"), samples=300)
+
+    def train(resume=None, **length):
+        schedule = BatchSizeSchedule(plan)
+        model, trainer = Streaming(schedule), two.trainer_of(schedule, **length)
+        trainer.fit(model, ckpt_path=resume, weights_only=bool(resume) or None)
+        assert model.collated
+        return trainer, model.seen[0]
+
+    stopped, begun = train(max_epochs=-1, max_steps=30)
+    stopped.save_checkpoint(tmp_path / "stopped.ckpt")
+    whole, left = train(tmp_path / "stopped.ckpt", max_epochs=1)
+    assert (begun, left) == (ALL[:180], ALL[180:300])
+    assert whole.global_step == plan.updates == 38
+
+
+def test_a_stream_that_ends_early_ends_its_epoch_and_says_so():
+    with pytest.warns(UserWarning, match="stream ended after 900 of the 960 samples planned"):
+        trainer, model = fit(stream=Lines(900))
+    assert model.seen == dict.fromkeys(range(3), ALL[:900])
+    assert trainer.global_step == 23 + 90 + 45
+
+
+def test_a_checkpoint_of_a_stream_is_refused_for_data_with_indices_and_the_other_way(one, streamed):
+    with pytest.raises(InputError, match="must be of a run on a data set with indices"):
+        fit(resume=streamed[2])
+    with pytest.raises(InputError, match="must be of a run on a stream"):
+        fit(resume=one[2], stream=Lines())
+
+
+def test_a_stream_has_no_order_but_its_own():
+    schedule = BatchSizeSchedule(cycle(), sampler=range(960))
+    with pytest.raises(InputError, match="sampler must not be given for a stream, got one"):
+        schedule.loader(Lines())
+
+
+def test_two_processes_go_on_with_a_stream_that_one_began(streamed, ranks):
+    assert [together(ranks, "streamed", epoch) for epoch in "12"] == [ALL[-700:], ALL]
+    weights = streamed[1].layer.weight[0].tolist()
+    assert ranks[0]["streamed"]["weights"] == pytest.approx(weights, abs=1e-12)
+
+
+def test_two_processes_read_a_stream_in_the_order_that_their_workers_draw(ranks):
+    assert together(ranks, "shuffled", "0") == ALL
+    assert ranks[0]["shuffled"]["seen"]["0"] != sorted(ranks[0]["shuffled"]["seen"]["0"])
 
 
 def test_a_fabric_loop_sees_every_epoch_whole_and_resumes_inside_one(one, tmp_path):

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator, Mapping, Sized
 from typing import Any, Protocol
 
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, IterableDataset, default_collate
 
-from rebatch.data import Piece, PlannedBatchSampler, pieces
+from rebatch.data import Piece, PlannedBatchSampler, PlannedStream, pieces
 from rebatch.data._order import epoch_generator
+from rebatch.integrations._source import source
 
 
 class Feeding(Protocol):
@@ -35,17 +36,23 @@ class PlannedLoader:
     It is no ``DataLoader``, or Lightning would build another one with a sampler of its own.
     """
 
-    def __init__(self, schedule: Feeding, dataset: Sized, **options: Any) -> None:
-        schedule.sampler.check(dataset)
-        self.schedule, self.dataset = schedule, dataset
+    def __init__(
+        self, schedule: Feeding, dataset: Sized | IterableDataset[Any], **options: Any
+    ) -> None:
+        self.schedule = schedule
         # Its own, or every epoch would take a number from the one that dropout draws from.
         self._generator = torch.Generator()
         options.setdefault("generator", self._generator)
-        self._loader: DataLoader[Any] = DataLoader(
-            dataset,  # type: ignore[arg-type]
-            batch_sampler=schedule.sampler,
-            **options,
-        )
+        self.stream: PlannedStream | None = None
+        """What cuts a data set without indices; the position is the sampler's there too."""
+        self._loader: DataLoader[Any]
+        if isinstance(dataset, IterableDataset):
+            collate = options.pop("collate_fn", None) or default_collate
+            self._loader = source(dataset, **options)
+            self.stream = PlannedStream(self._loader, schedule.sampler.plan, collate_fn=collate)
+        else:
+            schedule.sampler.check(dataset)
+            self._loader = DataLoader(dataset, batch_sampler=schedule.sampler, **options)  # type: ignore[arg-type]
 
     @property
     def sampler(self) -> Feeding:
@@ -59,7 +66,8 @@ class PlannedLoader:
 
     @worker_init_fn.setter
     def worker_init_fn(self, function: Any) -> None:
-        self._loader.worker_init_fn = function
+        if self.stream is None:  # Lightning's differs by rank, and all must read a stream alike
+            self._loader.worker_init_fn = function
 
     def __len__(self) -> int:
         """Return the batches of the whole epoch: Lightning counts those before a resume itself."""
@@ -73,14 +81,23 @@ class PlannedLoader:
         """
         schedule, sampler = self.schedule, self.schedule.sampler
         schedule.start()
-        if callable(set_epoch := getattr(self.dataset, "set_epoch", None)):
-            set_epoch(sampler.epoch)
-        purpose = f"workers of rank {sampler.share.rank}"
+        purpose = f"workers of rank {sampler.share.rank}" if self.stream is None else "workers"
         seed = epoch_generator(sampler.seed, sampler.epoch, purpose).initial_seed()
         self._generator.manual_seed(seed)
-        for piece, batch in pieces(sampler, self._loader, tokens=schedule.tokens):
+        for piece, batch in self._pieces():
             schedule.take(piece)
             yield batch
+
+    def _pieces(self) -> Iterator[tuple[Piece, Any]]:
+        sampler, stream, tokens = self.schedule.sampler, self.stream, self.schedule.tokens
+        if stream is None:
+            if callable(set_epoch := getattr(self._loader.dataset, "set_epoch", None)):
+                set_epoch(sampler.epoch)
+            return pieces(sampler, self._loader, tokens=tokens)
+        stream.share = sampler.share
+        stream.set_epoch(sampler.epoch)
+        stream.load_state_dict(stream.state_dict(updates_done=sampler.updates_before))
+        return pieces(stream, tokens=tokens)
 
     def state_dict(self) -> dict[str, Any]:
         """Return nothing: having it tells Lightning that resuming inside an epoch is safe."""

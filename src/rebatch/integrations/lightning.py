@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sized
 from typing import Any
 
 from torch import Tensor
+from torch.utils.data import IterableDataset
 
 from rebatch._plan import Plan
 from rebatch.data import Piece, PlannedBatchSampler
@@ -22,6 +23,9 @@ try:
     from lightning.pytorch import Callback, LightningModule, Trainer
 except ImportError as error:
     raise ImportError("lightning is missing: pip install 'rebatch[lightning]'") from error
+
+STREAM = "stream"
+"""The order of samples that a saved position of a stream has."""
 
 
 class BatchSizeSchedule(Callback):
@@ -41,7 +45,7 @@ class BatchSizeSchedule(Callback):
         seed: with the epoch, what the order of the samples comes from.
         micro_batch_size: the most samples a device computes at once.
         shuffle: False keeps the order of the data set.
-        sampler: your own order of an epoch.
+        sampler: your own order of an epoch.  A stream has its own.
         tokens: counts the tokens of a batch, where the mean loss runs over tokens.
         log_as: the name the batch size is logged by; None for not at all.
     """
@@ -58,6 +62,7 @@ class BatchSizeSchedule(Callback):
         log_as: str | None = "batch_size",
     ) -> None:
         self.plan, self.tokens, self.log_as = plan, tokens, log_as
+        self._has_order = sampler is not None
         self.sampler = PlannedBatchSampler(
             plan, seed, shuffle=shuffle, micro_batch_size=micro_batch_size, sampler=sampler
         )
@@ -66,10 +71,14 @@ class BatchSizeSchedule(Callback):
         self._starts_update = True
         self._updates_done = 0
         self._epoch_announced = False
+        self._streams: bool | None = None
+        """Whether training is on a stream, or was before the checkpoint; None for not known."""
         self._trainer: Trainer | None = None
 
-    def loader(self, dataset: Sized, **options: Any) -> PlannedLoader:
+    def loader(self, dataset: Sized | IterableDataset[Any], **options: Any) -> PlannedLoader:
         """Return what to train on; ``options`` are those of torch's ``DataLoader``."""
+        if self._has_order and isinstance(dataset, IterableDataset):
+            raise InputError("sampler must not be given for a stream, got one")
         return PlannedLoader(self, dataset, **options)
 
     def set_epoch(self, epoch: int) -> None:
@@ -98,11 +107,14 @@ class BatchSizeSchedule(Callback):
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position, by the updates that are made."""
-        return self.sampler.state_dict(self._updates_done)
+        state = self.sampler.state_dict(self._updates_done)
+        return {**state, "order": STREAM} if self._streams else state
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go back to a position."""
-        self.sampler.load_state_dict(state_dict)
+        own, self._streams = self.sampler.state_dict(0), state_dict.get("order") == STREAM
+        order = {"order": own["order"]} if self._streams else {}
+        self.sampler.load_state_dict({**state_dict, **order})
         self._updates_done = self.sampler.updates_before
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
@@ -113,6 +125,7 @@ class BatchSizeSchedule(Callback):
         self.sampler.share = Share(trainer.global_rank, trainer.world_size, micro_batch_size)
         # A run without a checkpoint begins an epoch, also where one before it was resumed inside.
         self.load_state_dict(self.sampler.state_dict(updates_done=0))
+        self._streams = None
         self._check(trainer, pl_module)
         _count_by(self.plan, trainer)
         self._trainer = trainer
@@ -133,11 +146,16 @@ class BatchSizeSchedule(Callback):
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """See that it is the planned batches that are trained on, and no epoch more."""
         self._check(trainer, pl_module)
-        if getattr(trainer.train_dataloader, "schedule", None) is not self:
+        loader = trainer.train_dataloader
+        if not isinstance(loader, PlannedLoader) or loader.schedule is not self:
             raise InputError(
-                "train_dataloaders must be what schedule.loader gives, "
-                f"got {type(trainer.train_dataloader).__name__}"
+                f"train_dataloaders must be what schedule.loader gives, got {type(loader).__name__}"
             )
+        streams = loader.stream is not None
+        if self._streams not in (None, streams):
+            of = "a stream" if streams else "a data set with indices"
+            raise InputError(f"checkpoint must be of a run on {of}, got one of another")
+        self._streams = streams
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Note that the progress bar has been told of the epoch."""
