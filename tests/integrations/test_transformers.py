@@ -273,7 +273,7 @@ def test_a_data_set_of_another_length_is_refused(tmp_path):
 
 
 def test_a_data_set_that_is_no_stream_needs_a_length(tmp_path):
-    args = two.arguments(tmp_path, max_steps=24)
+    args = two.arguments(tmp_path)
     with pytest.raises(InputError, match="train_dataset must have a length, got map"):
         PlannedTrainer(two.Line(), args, train_dataset=map(dict, []), plan=two.cycle(1))
 
@@ -306,7 +306,14 @@ def test_a_stream_that_ends_early_ends_training_and_says_so(tmp_path):
 def test_a_stream_has_no_order_but_its_own(tmp_path):
     named = {"train_dataset": two.Stream(960), "plan": two.cycle(1), "sampler": range(960)}
     with pytest.raises(InputError, match="sampler must not be given for a stream"):
-        PlannedTrainer(two.Line(), two.arguments(tmp_path, max_steps=24), **named)
+        PlannedTrainer(two.Line(), two.arguments(tmp_path), **named)
+
+
+def test_arguments_given_by_name_have_the_length_of_the_plan_too(tmp_path):
+    args = two.arguments(tmp_path)
+    named = {"train_dataset": two.Stream(960), "plan": two.cycle(1)}
+    assert PlannedTrainer(two.Line(), args=args, **named).args.max_steps == 24
+    assert args.max_steps == -1
 
 
 def test_two_processes_share_a_stream(ranks):

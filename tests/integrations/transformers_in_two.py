@@ -124,7 +124,7 @@ def noting(folder, epochs, **changes):
 def streaming(folder, stream, micro_batch_size=15, **changes):
     """Train on the first 300 samples of a stream: 25 updates of 4, then 13 of up to 16."""
     plan = rebatch.plan(rebatch.thresholds({0: 4, 100: 16}, clock="samples"), samples=300)
-    args = arguments(folder, max_steps=38, learning_rate=0.01, **changes)
+    args = arguments(folder, learning_rate=0.01, **changes)
     named = {"train_dataset": stream, "plan": plan, "micro_batch_size": micro_batch_size}
     return Noting(Line(), args, **named)
 

@@ -129,11 +129,13 @@ class PlannedTrainer(Trainer):
         sampler: Collection[Any] | None = None,
         **named: Any,
     ) -> None:
-        super().__init__(*positional, **named)
+        # Before the Trainer looks: it takes a stream only where it is told how long to train.
+        given = [_planned(value, plan) for value in positional]
+        super().__init__(*given, **{name: _planned(named[name], plan) for name in named})
         if self.is_deepspeed_enabled:
             raise InputError("deepspeed must be off, as it accumulates by itself, got it on")
         self.plan = plan
-        self.args = _planned(self.args, plan)
+        self.args = _planned(self.args, plan)  # the Trainer's own, where it was given none
         self._seed = self.args.seed if self.args.data_seed is None else self.args.data_seed
         self._source = _source(self.train_dataset, self.args)
         cut: dict[str, Any] = {
@@ -235,8 +237,10 @@ class PlannedTrainer(Trainer):
             super()._track_num_input_tokens(batch)  # type: ignore[no-untyped-call]
 
 
-def _planned(args: TrainingArguments, plan: Plan) -> TrainingArguments:
-    """Return a copy of the arguments that trains for as long as the plan."""
+def _planned(args: Any, plan: Plan) -> Any:
+    """Return a copy of training arguments that trains for as long as the plan; no other value."""
+    if not isinstance(args, TrainingArguments):
+        return args
     if args.max_steps not in (-1, plan.updates):
         raise InputError(f"max_steps must be the plan's {plan.updates}, got {args.max_steps}")
     if (steps := args.gradient_accumulation_steps) != 1:
