@@ -1,5 +1,7 @@
 """Accumulated micro-batches against one large batch, in double precision."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch import nn
@@ -40,10 +42,10 @@ def numbers():
     return TensorDataset(inputs, torch.randn(37, 3, generator=generator, dtype=torch.float64))
 
 
-def sentences():
+def sentences(shortest=2):
     generator = torch.Generator().manual_seed(2)
     words = torch.randint(1, 11, (37, 9), generator=generator)
-    lengths = torch.randint(2, 10, (37, 1), generator=generator)
+    lengths = torch.randint(shortest, 10, (37, 1), generator=generator)
     return TensorDataset(torch.where(torch.arange(9) < lengths, words, 0))
 
 
@@ -56,6 +58,15 @@ def surprise(model, batch):
     (words,) = batch
     scores = model(words[:, :-1])
     return cross_entropy(scores.flatten(0, 1), words[:, 1:].flatten(), ignore_index=0)
+
+
+def masked(model, batch, at_least):
+    """The same mean, written out."""
+    (words,) = batch
+    scores, targets = model(words[:, :-1]).flatten(0, 1), words[:, 1:].flatten()
+    mask = targets != 0
+    losses = cross_entropy(scores, targets, reduction="none")
+    return (losses * mask).sum() / mask.sum().clamp(min=at_least)
 
 
 def predicted(batch):
@@ -108,3 +119,12 @@ def test_weights_by_tokens_add_up_where_sequences_differ_in_length():
     assert difference(whole, by_tokens) < 1e-10
     by_samples = gradients(model, data, surprise, micro_batch_size=5)
     assert difference(whole, by_samples) > 1e-4
+
+
+def test_a_piece_without_a_token_adds_nothing_where_the_sum_is_divided_by_at_least_1():
+    model, data = Reader(), sentences(shortest=1)
+    assert 0 in [predicted([words[None]]) for (words,) in data]
+    alone = {"micro_batch_size": 1, "tokens": predicted}
+    by_0, by_1 = (gradients(model, data, partial(masked, at_least=n), **alone) for n in (0, 1))
+    assert any(update.isnan().any() for update in by_0)
+    assert difference(gradients(model, data, surprise), by_1) < 1e-10

@@ -170,6 +170,18 @@ def test_pieces_add_up_to_the_large_batch_by_tokens(tmp_path, kind, micro_batch_
     assert apart(found, words_by_hand()) < 1e-10
 
 
+def test_a_piece_without_a_label_leaves_the_loss_a_number(tmp_path):
+    data = two.sentences(19)
+    for masked in data[::5]:
+        masked["labels"].fill_(-100)
+    losses = []
+    for micro_batch_size in (None, 1):
+        args = two.arguments(tmp_path, logging_nan_inf_filter=False, lr_scheduler_type="constant")
+        named = {"train_dataset": data, "plan": two.ragged(), "micro_batch_size": micro_batch_size}
+        losses.append(PlannedTrainer(two.Deaf(), args, **named).train().training_loss)
+    assert losses[1] == pytest.approx(losses[0], abs=1e-6)
+
+
 def test_pieces_add_up_for_a_loss_of_your_own(tmp_path):
     def surprise(outputs, labels, num_items_in_batch=None):
         scores = outputs["scores"].flatten(0, 1)

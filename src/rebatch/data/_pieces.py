@@ -42,7 +42,8 @@ def pieces(
     the weight is by tokens: ``tokens in the piece * world size / tokens in the update``.  That
     holds back the batches of one update until all of them, on all ranks, are counted.
 
-    A batch without a token has no mean; let its loss be 0, since nan times 0 is nan.
+    A batch without a token has no mean, and nan times 0 is nan: let its loss be 0, as a sum over
+    tokens divided by at least 1 is.
 
     What reads itself, a `PlannedStream` or a `TensorLoader`, is given without a loader.
 

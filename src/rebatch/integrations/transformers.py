@@ -191,7 +191,9 @@ class PlannedTrainer(Trainer):
             self.accelerator.gradient_accumulation_steps = steps
             counted = None if items is None else max(1, items)
             with nullcontext() if piece.last else self.accelerator.no_sync(model=model):
-                loss += super().training_step(model, batch, counted) * piece.weight
+                mean = super().training_step(model, batch, counted)
+            if piece.weight:  # the mean over no items may be nan, which it is times 0 too
+                loss += mean * piece.weight
         self.accelerator.gradient_accumulation_steps = 1
         return loss
 
