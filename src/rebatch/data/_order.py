@@ -35,14 +35,19 @@ def epoch_generator(seed: int, epoch: int, purpose: str) -> torch.Generator:
     return torch.Generator().manual_seed(int.from_bytes(digest, "big"))
 
 
+def tell_epoch(source: object, epoch: int) -> None:
+    """Tell a data set, a sampler or a stream which epoch begins, where it has ``set_epoch``."""
+    if callable(set_epoch := getattr(source, "set_epoch", None)):
+        set_epoch(epoch)
+
+
 def drawn(sampler: Iterable[Any], count: int, seed: int, epoch: int) -> NDArray[Any]:
     """Return what a user's own sampler draws in an epoch: the same on every rank and resume.
 
     Its ``set_epoch`` is called where it has one, and torch's randomness, its own ``generator``
     included, is seeded by (seed, epoch).  Randomness from elsewhere is the user's to seed.
     """
-    if callable(set_epoch := getattr(sampler, "set_epoch", None)):
-        set_epoch(epoch)
+    tell_epoch(sampler, epoch)
     own_seed = epoch_generator(seed, epoch, "sampler").initial_seed()
     if isinstance(generator := getattr(sampler, "generator", None), torch.Generator):
         generator.manual_seed(own_seed)

@@ -11,6 +11,7 @@ from rebatch._amount import Tokens
 from rebatch._plan import Plan
 from rebatch.data._cut import Piece, Share, Update, count_pieces, walk, weighted
 from rebatch.data._feed import Feed
+from rebatch.data._order import tell_epoch
 from rebatch.data._readers import Chunks, Reader, Singles
 from rebatch.errors import InputError
 
@@ -113,8 +114,7 @@ class PlannedStream(Feed, IterableDataset[Any]):
 
     def _reader(self, epoch: int) -> Reader:
         for target in (self.source, getattr(self.source, "dataset", None)):
-            if callable(set_epoch := getattr(target, "set_epoch", None)):
-                set_epoch(epoch)
+            tell_epoch(target, epoch)
         return Chunks(self.source) if self.chunked else Singles(self.source, self._collate)
 
     def _behind(self, reader: Reader, epoch: int, done: int) -> int:
@@ -169,8 +169,7 @@ class Dealt(IterableDataset[Any]):
 
     def set_epoch(self, epoch: int) -> None:
         """Tell the data set, if it wants to know."""
-        if callable(set_epoch := getattr(self.dataset, "set_epoch", None)):
-            set_epoch(epoch)
+        tell_epoch(self.dataset, epoch)
 
 
 def _say_short(seen: int, plan: Plan, epoch: int) -> None:

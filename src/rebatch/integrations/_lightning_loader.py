@@ -7,7 +7,7 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, default_collate
 
 from rebatch.data import Piece, PlannedBatchSampler, PlannedStream, pieces
-from rebatch.data._order import epoch_generator
+from rebatch.data._order import epoch_generator, tell_epoch
 from rebatch.integrations._source import source
 
 
@@ -91,8 +91,7 @@ class PlannedLoader:
     def _pieces(self) -> Iterator[tuple[Piece, Any]]:
         sampler, stream, tokens = self.schedule.sampler, self.stream, self.schedule.tokens
         if stream is None:
-            if callable(set_epoch := getattr(self._loader.dataset, "set_epoch", None)):
-                set_epoch(sampler.epoch)
+            tell_epoch(self._loader.dataset, sampler.epoch)
             return pieces(sampler, self._loader, tokens=tokens)
         stream.share = sampler.share
         stream.set_epoch(sampler.epoch)

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from rebatch.data import Piece, PlannedBatchSampler, PlannedStream, pieces
-from rebatch.data._order import epoch_generator
+from rebatch.data._order import epoch_generator, tell_epoch
 
 
 @dataclass
@@ -83,8 +83,7 @@ class Updates:
         feed.load_state_dict(feed.state_dict(updates_done=done))
         seeded = epoch_generator(self.seed, epoch, "workers")
         self.loader.generator.manual_seed(seeded.initial_seed())
-        if callable(set_epoch := getattr(self.dataset, "set_epoch", None)):
-            set_epoch(epoch)
+        tell_epoch(self.dataset, epoch)
 
 
 def _emptied(batch: Mapping[str, Any]) -> dict[str, Any]:

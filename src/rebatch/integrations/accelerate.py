@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, IterableDataset, default_collate
 
 from rebatch._plan import Plan
 from rebatch.data import Piece, PlannedBatchSampler, PlannedStream, pieces
-from rebatch.data._order import epoch_generator
+from rebatch.data._order import epoch_generator, tell_epoch
 from rebatch.errors import InputError
 from rebatch.integrations._source import source
 
@@ -98,8 +98,7 @@ class PlannedLoader:
         """Go to an epoch; the one that was loaded goes on where it was."""
         self.sampler.set_epoch(epoch)
         self._updates_done = None
-        if callable(set_epoch := getattr(self.loader.dataset, "set_epoch", None)):
-            set_epoch(epoch)
+        tell_epoch(self.loader.dataset, epoch)
 
     def __len__(self) -> int:
         """Return how many pieces of the epoch are still to come."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from rebatch.data import Piece, PlannedBatchSampler
 from rebatch.data._cut import count_pieces
+from rebatch.data._order import tell_epoch
 from rebatch.data._pieces import planned_pieces
 from rebatch.errors import InputError
 
@@ -104,9 +105,7 @@ class _Feeding:
         if epoch != self.sampler.epoch:
             self._updates_done = 0
         self.sampler.set_epoch(epoch)
-        dataset = getattr(state.dataloader, "dataset", None)
-        if callable(set_epoch := getattr(dataset, "set_epoch", None)):
-            set_epoch(epoch)
+        tell_epoch(getattr(state.dataloader, "dataset", None), epoch)
         lengths = self._lengths()
         done = lengths[epoch] - len(self.sampler)
         state.epoch_length = EpochLength(lengths, epoch=epoch, before=state.iteration - done)
