@@ -40,24 +40,46 @@ class TestOneCycle:
             "no noise scale to go by: the paper's cycle, in even steps"
         )
 
-    def test_under_little_noise_small_sizes_stay_as_long_as_the_updates_last(self, follow, stairs):
-        seen, decisions = follow(auto(10), 40, falling(0.05, noise_scale=15.0), examples=8000)
-        assert stairs(seen) == [(10, 11), (20, 8), (40, 9), (80, 12)]
-        assert decisions[10].reason == "0.5 x noise scale 15 is below 20: growing is not free yet"
-        assert reasons(decisions)[0] == (
-            "0.5 x noise scale 15 is below 20, but no time or updates are left"
-        )
+    def test_it_climbs_to_8_times_the_base_only_where_the_noise_at_the_base_allows_it(
+        self, follow, stairs
+    ):
+        seen, _ = follow(auto(10), 40, falling(0.05, noise_scale=160.0), examples=8000)
+        assert stairs(seen) == [(10, 10), (20, 10), (40, 10), (80, 10)]
+        seen, _ = follow(auto(10), 40, falling(0.05, noise_scale=159.0), examples=8000)
+        assert stairs(seen) == [(10, 13), (20, 14), (40, 13)]
 
-    def test_a_loss_that_has_settled_ends_a_step_after_half_its_time(self, follow, stairs):
-        seen, decisions = follow(auto(10), 40, constant(noise_scale=500.0), examples=8000)
-        assert stairs(seen) == [(10, 5), (20, 6), (40, 8), (80, 21)]
-        assert reasons(decisions)[0] == "the loss has settled at 10"
+    def test_noise_that_comes_after_the_base_does_not_raise_the_top(self, follow, stairs):
+        def measure(decision, epoch):
+            return {
+                "train_loss": 0.95**epoch,
+                "noise_scale": 15.0 if decision.batch_size == 10 else 500.0,
+            }
+
+        assert stairs(follow(auto(10), 40, measure, examples=8000)[0])[-1] == (40, 13)
+
+    def test_a_step_goes_on_while_growing_is_not_free_and_updates_are_left(self, follow, stairs):
+        def measure(decision, epoch):
+            noise = 500.0 if decision.batch_size == 10 else 15.0
+            return {"train_loss": min(1.0, 0.95 ** (epoch - 5)), "noise_scale": noise}
+
+        seen, decisions = follow(auto(10), 40, measure, examples=8000)
+        assert stairs(seen) == [(10, 5), (20, 18), (40, 16), (80, 1)]
+        assert decisions[17].reason == "0.5 x noise scale 15 is below 40: growing is not free yet"
+        assert reasons(decisions)[1] == (
+            "0.5 x noise scale 15 is below 40, but no time or updates are left"
+        )
 
     def test_one_stray_reading_does_not_decide(self, follow, stairs):
         def measure(decision, epoch):
             return {"train_loss": 0.95**epoch, "noise_scale": 1e6 if epoch == 9 else 15.0}
 
-        assert stairs(follow(auto(10), 40, measure, examples=8000)[0])[0] == (10, 11)
+        seen, _ = follow(auto(10), 40, measure, examples=8000)
+        assert stairs(seen) == [(10, 13), (20, 14), (40, 13)]
+
+    def test_a_loss_that_has_settled_ends_a_step_after_half_its_time(self, follow, stairs):
+        seen, decisions = follow(auto(10), 40, constant(noise_scale=500.0), examples=8000)
+        assert stairs(seen) == [(10, 5), (20, 6), (40, 8), (80, 21)]
+        assert reasons(decisions)[0] == "the loss has settled at 10"
 
     def test_the_top_is_kept_until_the_budget_is_spent(self, follow):
         _, decisions = follow(auto(10), 40, constant(noise_scale=500.0), examples=8000)
@@ -102,7 +124,7 @@ class TestBase:
     @pytest.mark.parametrize(
         ("noise", "base", "reason"),
         [
-            (0.1, 10, "1 of 10 epochs at 10 are over"),
+            (0.1, 10, "1 of 14 epochs at 10 are over"),
             (639.0, 10, "1 of 10 epochs at 10 are over"),
             (640.0, 20, "noise scale 640 is far above 10: the base becomes 20"),
             (1e9, 40, "noise scale 1e+09 is far above 10: the base becomes 40"),
@@ -116,9 +138,11 @@ class TestBase:
         seen, _ = follow(auto(10), 40, falling(0.05, noise_scale=700.0), examples=8000)
         assert [row.batch_size for row in seen][-1] == 160
 
-    def test_a_move_that_costs_too_many_updates_is_not_made(self, follow):
-        seen, _ = follow(auto(10), 4, falling(0.05, noise_scale=1.0), examples=8000)
-        assert [row.batch_size for row in seen] == [10, 20, 40, 80]
+    @pytest.mark.parametrize(("largest", "base"), [(81, 20), (80, 10)])
+    def test_a_move_that_leaves_fewer_than_four_sizes_is_not_made(self, follow, largest, base):
+        measured = constant(noise_scale=1e9)
+        _, decisions = follow(auto(10, largest=largest), 40, measured, examples=8000)
+        assert decisions[1].batch_size == base
 
 
 class TestOverfitting:

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, groupby
 from statistics import fmean, median
 from typing import ClassVar
 
 from rebatch._growth import grown
 from rebatch.errors import positive_int, positive_number
-from rebatch.policies._cycle import Cycle
+from rebatch.policies._cycle import Cycle, epochs_of
 from rebatch.policies._policy import Decision, Outlook, Policy, Seen
 
 STEPS = 4
@@ -18,23 +18,27 @@ WINDOW = 6
 """Rows that are looked at for a trend of validation."""
 FARTHEST = 64
 """How many times the base overfitting may drive the size."""
-MUCH = 64
-"""How many times the base the noise scale has to be for the base to be doubled."""
+MUCH = 64, 256
+"""How many times the base the noise scale has to be for the base to be doubled, and again.
+
+It never moves down: the first epoch shows less noise than all later ones, and small batches at the
+start would take the updates that the later steps need."""
 
 
 @dataclass(frozen=True, repr=False)
 class auto(Policy):
     """Cycle the batch size, with lengths and sizes taken from what is measured.
 
-    A cycle climbs in powers of two from the base to 8 times the base.  A step ends after an even
-    share of the cycle, or sooner if the loss has settled; where ``share`` times the noise scale is
-    below the next size, growing is not free and the step goes on while the updates last.  At the
-    top the cycle ends when the loss has settled, falling by less than ``settled`` an epoch, and
-    the size drops to the base.  ``cycle`` is about how many epochs a cycle takes; the last one
-    ends with the budget.  Validation that keeps getting worse makes the size grow at once.
+    A cycle climbs in powers of two from the base, to 8 times the base where ``share`` times the
+    noise scale at the base reaches that, else to 4 times.  A step ends after an even share of the
+    cycle, or sooner if the loss has settled; where ``share`` times the noise scale is below the
+    next size, growing is not free and the step goes on while the updates last.  At the top the
+    cycle ends when the loss has settled, falling by less than ``settled`` an epoch, and the size
+    drops to the base.  ``cycle`` is about how many epochs a cycle takes; the last one ends with
+    the budget.  Validation that keeps getting worse makes the size grow at once.
 
-    The run never takes more updates than the paper's cycle from ``base`` over the same epochs, of
-    four steps, or of one an epoch where there are fewer epochs.
+    The run never takes more updates than base, 2 and 4 times the base with a third of its epochs
+    each, or than the paper's four steps where every cycle climbs to 8 times the base.
 
     >>> outlook = Outlook(39, 1, lambda size: 26_560 // size, 26_560)
     >>> seen = [Seen(10, 0, 1, 2656, 0, 0, 5.7, noise_scale=160.0)]
@@ -127,55 +131,46 @@ class auto(Policy):
 
     def _cycle(self, before: Sequence[Seen], rows: Sequence[Seen], outlook: Outlook) -> Cycle:
         """Return the cycle that starts after some rows, with the rows that it has so far."""
-        sizes = self._sizes(self._shift([*before, *rows], outlook), outlook)
-        return self._stretch(sizes, before, rows, outlook)
-
-    def _stretch(
-        self, sizes: tuple[int, ...], before: Sequence[Seen], rows: Sequence[Seen], outlook: Outlook
-    ) -> Cycle:
-        left = outlook.epochs - round(sum(row.epochs for row in before))
+        shift = self._shift([*before, *rows], outlook)
+        left = outlook.epochs - epochs_of(before)
         length = -(-left // max(1, int(left / self.cycle + 0.5)))
-        unspent = self._allowed(outlook) - sum(row.updates for row in before)
-        return Cycle(sizes, length, unspent * length / left, outlook.updates_of, rows)
+        saved = Fraction(0)
+        for _, group in groupby(before, lambda row: row.cycle):
+            done = list(group)
+            rate = self._rate(self._steps(done, shift, outlook), outlook)
+            saved += rate * epochs_of(done) - sum(row.updates for row in done)
+        steps = self._steps(rows, shift, outlook)
+        sizes = tuple(dict.fromkeys(self._stairs(shift, steps, outlook)))
+        unspent = (self._rate(steps, outlook) + saved / left) * length
+        return Cycle(sizes, length, unspent, outlook.updates_of, rows)
 
-    def _allowed(self, outlook: Outlook) -> Fraction:
-        """Return the updates of the paper's cycle from the base over the whole budget."""
-        stairs = self._stairs(0, outlook)
-        return Fraction(outlook.epochs * sum(map(outlook.updates_of, stairs)), len(stairs))
+    def _rate(self, steps: int, outlook: Outlook) -> Fraction:
+        """Return the updates an epoch that so many stairs from the base take, climbed evenly."""
+        stairs = self._stairs(0, steps, outlook)
+        return Fraction(sum(map(outlook.updates_of, stairs)), len(stairs))
 
-    def _sizes(self, shift: int, outlook: Outlook) -> tuple[int, ...]:
-        """Return the stairs from the base, moved up by powers of two, to 8 times that."""
-        return tuple(dict.fromkeys(self._stairs(shift, outlook)))
+    def _steps(self, rows: Sequence[Seen], shift: int, outlook: Outlook) -> int:
+        """Return how many stairs a cycle has: the last only if the noise at its base allows it."""
+        stairs = self._stairs(shift, STEPS, outlook)
+        noise = _noise([row for row in rows if row.batch_size <= stairs[0]])
+        free = noise is None or self.share * noise >= stairs[-1]
+        return STEPS if free else STEPS - 1
 
-    def _stairs(self, shift: int, outlook: Outlook) -> list[int]:
+    def _stairs(self, shift: int, steps: int, outlook: Outlook) -> list[int]:
+        """Return the stairs from the base, moved up by powers of two."""
         limit = self.limit(outlook)
-        steps = min(STEPS, outlook.epochs)  # an epoch is the shortest step
+        steps = min(steps, outlook.epochs)  # an epoch is the shortest step
         return [grown(self.base, 2, j, limit) for j in range(shift, shift + steps)]
 
     def _shift(self, seen: Sequence[Seen], outlook: Outlook) -> int:
         """Return by how many powers of two the first epoch moves the base up: 2 at most."""
         if not seen or seen[0].batch_size != self.base or seen[0].noise_scale is None:
             return 0
-        for shift in _shifts(seen[0].noise_scale / self.base):
-            sizes = self._sizes(shift, outlook)
-            cycle = self._stretch(sizes, (), seen[:1], outlook)
-            if len(sizes) >= STEPS and cycle.affords(sizes[0]):
-                return shift
-        return 0
-
-
-def _shifts(noise: float) -> tuple[int, ...]:
-    """Return the moves of the base to try, for a noise scale in units of the base.
-
-    It never moves down: the first epoch shows less noise than all later ones, and small batches at
-    the start would take the updates that the later steps need.
-
-    >>> _shifts(0.05), _shifts(16.0), _shifts(70.0), _shifts(300.0)
-    ((), (), (1,), (2, 1))
-    """
-    if noise >= MUCH:
-        return (2, 1) if noise >= 4 * MUCH else (1,)
-    return ()
+        most = sum(seen[0].noise_scale >= many * self.base for many in MUCH)
+        fitting = (
+            n for n in range(most, 0, -1) if len(set(self._stairs(n, STEPS, outlook))) == STEPS
+        )
+        return next(fitting, 0)
 
 
 def _moved(row: Seen, base: int) -> Decision:

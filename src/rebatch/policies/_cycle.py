@@ -40,12 +40,12 @@ class Cycle:
     @property
     def rest(self) -> int:
         """Epochs until its planned end; 0 or less when it is overdue."""
-        return self.length - _epochs(self.rows)
+        return self.length - epochs_of(self.rows)
 
     @property
     def unit(self) -> int:
-        """Epochs of a row: an eighth of a step of even length."""
-        return max(1, self.length // (8 * len(self.sizes)))
+        """Epochs of a row: an eighth of a step of the paper's."""
+        return max(1, self.length // 32)
 
     @property
     def stairs_above(self) -> int:
@@ -55,7 +55,7 @@ class Cycle:
     @property
     def epochs_here(self) -> int:
         """Epochs at the present size."""
-        return _epochs(self.here)
+        return epochs_of(self.here)
 
     @property
     def pace(self) -> int:
@@ -95,9 +95,10 @@ class Cycle:
     def _slack(self, without: Sequence[Seen] = ()) -> Fraction:
         """Return the updates that all but the last rows have left, beyond the rest at the top."""
         rows = self.rows[: len(self.rows) - len(without)]
-        rest = self.length - _epochs(rows)
+        rest = self.length - epochs_of(rows)
         return self.allowed - sum(row.updates for row in rows) - rest * self.updates_of(self.top)
 
 
-def _epochs(rows: Sequence[Seen]) -> int:
+def epochs_of(rows: Sequence[Seen]) -> int:
+    """Return how many epochs rows took."""
     return round(sum(row.epochs for row in rows))
