@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from itertools import combinations, groupby
+from itertools import groupby, pairwise
 from statistics import fmean, median
 from typing import ClassVar
 
@@ -14,8 +14,10 @@ from rebatch.policies._policy import Decision, Outlook, Policy, Seen
 
 STEPS = 4
 """Stairs of the paper's cycle."""
-WINDOW = 6
-"""Rows that are looked at for a trend of validation."""
+WORSE = 5
+"""Rows after the best of validation that show overfitting, at least."""
+RISE = 0.8
+"""Share of the rise since then in all ups and downs of validation."""
 FARTHEST = 64
 """How many times the base overfitting may drive the size."""
 MUCH = 64, 256
@@ -69,11 +71,12 @@ class auto(Policy):
         """Go on in the cycle, or end it."""
         rows = [row for row in seen if row.cycle == seen[-1].cycle]
         cycle = self._cycle(seen[: -len(rows)], rows, outlook)
+        farthest = grown(self.base, FARTHEST, 1, self.limit(outlook))
         if len(seen) == 1 and self._shift(seen, outlook):
             found = _moved(seen[0], cycle.sizes[0])
-        elif _worsens(seen) and self._farther(cycle, outlook) > seen[-1].batch_size:
-            why = f"validation gets worse while the loss falls, over {WINDOW} rows: annealing"
-            found = Decision(self._farther(cycle, outlook), why)
+        elif _worsens(rows) and farthest > seen[-1].batch_size:
+            why = "validation got worse while the loss fell: annealing"
+            found = Decision(farthest, why)
         elif cycle.stairs_above:
             found = self._below_top(cycle)
         else:
@@ -106,7 +109,7 @@ class auto(Policy):
     def _at_top(self, cycle: Cycle, seen: Sequence[Seen], outlook: Outlook) -> Decision:
         """End the cycle if the loss has settled and there is time for another."""
         size = cycle.rows[-1].batch_size
-        if any(_worsens(seen[: end + 1]) for end in range(len(seen))):
+        if any(_worsens(cycle.rows[:end]) for end in range(1, len(cycle.rows) + 1)):
             return Decision(size, "validation got worse before: no small batches any more")
         fresh = self._cycle(seen, (), outlook)
         base = fresh.first_size()
@@ -123,11 +126,6 @@ class auto(Policy):
     def _has_settled(self, cycle: Cycle) -> bool:
         fall = _fall(cycle.here)
         return fall is not None and fall < self.settled
-
-    def _farther(self, cycle: Cycle, outlook: Outlook) -> int:
-        """Return where overfitting drives the size: to the top, and from there to the farthest."""
-        farthest = grown(self.base, FARTHEST, 1, self.limit(outlook))
-        return cycle.top if cycle.stairs_above else max(cycle.top, farthest)
 
     def _cycle(self, before: Sequence[Seen], rows: Sequence[Seen], outlook: Outlook) -> Cycle:
         """Return the cycle that starts after some rows, with the rows that it has so far."""
@@ -178,18 +176,18 @@ def _moved(row: Seen, base: int) -> Decision:
     return Decision(base, f"{why}: the base becomes {base}")
 
 
-def _worsens(seen: Sequence[Seen]) -> bool:
-    """Tell whether validation goes up over the last rows of one size while the loss goes down.
+def _worsens(rows: Sequence[Seen]) -> bool:
+    """Tell whether validation got worse since a cycle's best while the loss fell to its lowest.
 
-    Of all pairs of the six figures one at most may be in the other order (Mann and Kendall's
-    test of a trend): of figures without any, 6 in 720 orders pass.
+    The rise has to be most of all its ups and downs together: figures without a trend go both ways.
     """
-    last = seen[-WINDOW:]
-    figures = [row.validation for row in last if row.validation is not None]
-    same = len({(row.cycle, row.batch_size) for row in last}) == 1
-    if len(figures) < WINDOW or not same or last[-1].train_loss >= last[0].train_loss:
+    figures = [row.validation for row in rows if row.validation is not None]
+    if len(figures) < len(rows) or rows[-1].train_loss > min(row.train_loss for row in rows):
         return False
-    return sum(early >= late for early, late in combinations(figures, 2)) <= 1
+    best = min(figures)
+    ago = figures[::-1].index(best)
+    moves = sum(abs(late - early) for early, late in pairwise(figures[-ago - 1 :]))
+    return ago >= WORSE and figures[-1] - best >= RISE * moves
 
 
 def _noise(rows: Sequence[Seen]) -> float | None:
