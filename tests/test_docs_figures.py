@@ -45,7 +45,7 @@ def test_every_figure_of_the_text_stands_on_the_page_of_results():
     text, heading, _ = REPRODUCTION.partition("## Where the paper contradicts itself")
     assert heading
     exact = set(FIGURE.findall(text)) - {"0.02", "0.05"}  # two rates
-    assert {"95.20", "91.55", "91.71", "91.62", "91.74", "87.11", "49.39", "63.75"} <= exact
+    assert {"95.20", "91.55", "91.71", "91.62", "91.74", "87.11", "49.39", "64.14"} <= exact
     assert exact - set(FIGURE.findall(RESULTS)) == set()
 
 
