@@ -37,6 +37,12 @@ def test_controls_are_planned_too(capsys):
     assert json.loads(capsys.readouterr().out)["updates"] == 103_584
 
 
+def test_a_changed_recipe_is_planned_as_it_would_be_trained(capsys):
+    command = ["plan", "--recipe", "c2-cifar10", "--schedule", "BL", "--set", "epochs=10"]
+    assert main([*command, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["updates"] == 3_910
+
+
 def test_of_a_policy_an_estimate_is_shown_that_says_so(capsys):
     assert main(["plan", "--recipe", "l1-ptb", "--schedule", "PLATEAU", "--json"]) == 0
     said = capsys.readouterr()
@@ -74,6 +80,11 @@ def test_a_policy_needs_no_recipe_but_epochs(capsys):
         (["--recipe", "l1-ptb", "--base", "10"], "base must not be given with --recipe"),
         (["--recipe", "l1-ptb", "--epochs", "3"], "epochs must not be given with --recipe"),
         (["CBS-5", "--variant", "plateau"], "variant must be given with --recipe"),
+        (["CBS-5", "--set", "epochs=3"], "set must be given with --recipe"),
+        (
+            ["--recipe", "l1-ptb", "--set", "epoch=3"],
+            "field must be one of the recipe's, got 'epoch'; did you mean epochs?",
+        ),
         (["--recipe", "l1-ptb", "--variant", "no"], "variant must be one of"),
     ],
 )

@@ -38,6 +38,7 @@ def error(capsys) -> str:
         (["digits", "--on", "mars"], "rebatch: on must be one of local, ray, got 'mars'"),
         (["digits", "--set", "epoch=2"], "rebatch: field must be one of the recipe's"),
         (["digits", "--on", "ray", "--retries", "-1"], "rebatch: retries must be a whole number"),
+        (["digits", "--rates", "x"], "rebatch: rates must come with --dry-run, got x"),
         (["digits", "--gpus", "2"], "rebatch: gpus must come with --on ray, got 2"),
         (["digits", "--on", "ray", "--gpus", "x"], "rebatch: gpus must be a number of at least 0"),
     ],

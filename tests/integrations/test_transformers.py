@@ -284,6 +284,11 @@ def test_a_data_set_of_another_length_is_refused(tmp_path):
         PlannedTrainer(two.Line(), two.arguments(tmp_path), **named)
 
 
+def test_a_code_in_place_of_a_plan_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"plan must be one that rebatch\.plan made, got 'CBS-5'"):
+        PlannedTrainer(two.Line(), two.arguments(tmp_path), plan="CBS-5")
+
+
 def test_a_data_set_that_is_no_stream_needs_a_length(tmp_path):
     args = two.arguments(tmp_path)
     with pytest.raises(InputError, match="train_dataset must have a length, got map"):

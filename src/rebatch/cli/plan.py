@@ -97,6 +97,13 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--schedule", metavar="CODE", help="the same as CODE, as in rebatch train")
     group.add_argument("--variant", metavar="NAME", help="a control of the recipe")
+    group.add_argument(
+        "--set",
+        action="append",
+        dest="settings",
+        metavar="FIELD=VALUE",
+        help="change a field of it",
+    )
 
 
 def _add_schedule(parser: argparse.ArgumentParser) -> None:
@@ -138,8 +145,9 @@ def _plans(arguments: argparse.Namespace) -> list[Plan]:
         arguments.codes.append(arguments.schedule)
     if arguments.recipe is not None:
         return _plans_of_recipe(arguments)
-    if arguments.variant is not None:
-        raise InputError(f"variant must be given with --recipe, got {arguments.variant!r} alone")
+    for name, given in (("variant", arguments.variant), ("set", arguments.settings)):
+        if given is not None:
+            raise InputError(f"{name} must be given with --recipe, got {given!r} alone")
     if arguments.gallery:
         _set_gallery(arguments)
     if not arguments.codes:
@@ -164,13 +172,13 @@ def _planned(schedule: Schedule | Policy, drop_last: bool, numbers: dict[str, in
 
 def _plans_of_recipe(arguments: argparse.Namespace) -> list[Plan]:
     """Plan a recipe on the official amount of its data, beside its own baseline."""
-    from rebatch.recipes import case, find
+    from rebatch.recipes import case, find, override
 
     names = ("base", "clock", "gallery", "examples", "tokens", "bptt", "drop_last")
     for name in (*names, "tokens_per_example", "epochs", "updates", "samples"):
         if getattr(arguments, name) not in (None, False):
             raise InputError(f"{name} must not be given with --recipe, which has its own, got it")
-    recipe = find(arguments.recipe)
+    recipe = override(find(arguments.recipe), arguments.settings or ())
     if arguments.baseline is None:
         arguments.baseline = str(recipe.baseline_batch_size)
     codes = arguments.codes or recipe.schedules

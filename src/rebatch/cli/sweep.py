@@ -85,6 +85,8 @@ def make(runs: "list[Identity]", arguments: argparse.Namespace) -> None:
     """Make runs where the arguments say."""
     from rebatch.sweeps import Options, sweep
 
+    if arguments.rates is not None:
+        raise InputError(f"rates must come with --dry-run, got {arguments.rates}")
     where = one_of("on", arguments.on, ("local", "ray"))
     options = Options(
         arguments.device,

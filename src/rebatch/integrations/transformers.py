@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from rebatch._plan import Plan
 from rebatch.data import PlannedBatchSampler, PlannedStream
-from rebatch.errors import InputError
+from rebatch.errors import InputError, shown
 from rebatch.integrations._source import source
 from rebatch.integrations._updates import Update, Updates
 
@@ -129,6 +129,8 @@ class PlannedTrainer(Trainer):
         sampler: Collection[Any] | None = None,
         **named: Any,
     ) -> None:
+        if not isinstance(plan, Plan):
+            raise InputError(f"plan must be one that rebatch.plan made, got {shown(plan)}")
         # Before the Trainer looks: it takes a stream only where it is told how long to train.
         given = [_planned(value, plan) for value in positional]
         super().__init__(*given, **{name: _planned(named[name], plan) for name in named})
