@@ -10,7 +10,7 @@ from rebatch.errors import RunError
 
 def is_shortage(error: Exception) -> bool:
     """Tell whether memory ran out: PyTorch has a type of error for that on GPUs alone."""
-    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+    if isinstance(error, torch.cuda.OutOfMemoryError | MemoryError):
         return True
     return isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
 
