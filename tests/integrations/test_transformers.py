@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback
 
 from rebatch.data import Dealt
 from rebatch.errors import InputError
-from rebatch.integrations.transformers import PlannedTrainer
+from rebatch.integrations.transformers import PlannedTrainer, _source
 
 ALL = list(range(960))
 PLACE = Path(__file__).with_name("transformers_in_two.py")
@@ -310,6 +311,16 @@ def test_a_stream_is_resumed_exactly(tmp_path, workers):
     again.train(resume_from_checkpoint=str(tmp_path / "checkpoint-27"))
     assert again.seen == {0: list(range(132, 300))}
     assert two.weights(again.model) == two.weights(straight.model)
+
+
+def test_a_stream_is_read_without_the_settings_that_newer_transformers_have():
+    old = SimpleNamespace(
+        dataloader_num_workers=0,
+        dataloader_prefetch_factor=None,
+        dataloader_persistent_workers=False,
+    )
+    source = _source(two.Stream(5), old)
+    assert [point["index"].item() for point in source] == [0, 1, 2, 3, 4]
 
 
 def test_a_stream_that_ends_early_ends_training_and_says_so(tmp_path):

@@ -271,7 +271,7 @@ def _source(dataset: Any, args: TrainingArguments) -> DataLoader[Any] | None:
         num_workers=args.dataloader_num_workers,
         prefetch_factor=args.dataloader_prefetch_factor,
         persistent_workers=args.dataloader_persistent_workers,
-        multiprocessing_context=args.dataloader_multiprocessing_context,
+        multiprocessing_context=getattr(args, "dataloader_multiprocessing_context", None),
     )
 
 
