@@ -4,7 +4,7 @@ import codecs
 import io
 import sys
 
-NAME = "rebatch.stand_in"
+NAME, NAME_IN_C = "rebatch.stand_in", "rebatch.stand_in_or_byte"
 PLAIN = {"…": "...", "–": "-", "−": "-", "±": "+-", "²": "^2", "·": "*", "→": "->"}
 
 
@@ -21,12 +21,24 @@ def stand_in(error: UnicodeError) -> tuple[str, int]:
     return shown, error.end
 
 
+def stand_in_or_byte(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Return the same of one sign, but a byte of a file's name as it is, as the C locale does."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    error.end = error.start + 1
+    try:
+        return codecs.lookup_error("surrogateescape")(error)
+    except UnicodeEncodeError:
+        return stand_in(error)
+
+
 codecs.register_error(NAME, stand_in)
+codecs.register_error(NAME_IN_C, stand_in_or_byte)
 
 
 def print_anything() -> None:
     """Let standard output and standard error take any text."""
     for stream in (sys.stdout, sys.stderr):
-        # surrogateescape is how the C locale hands a file's name through as it is.
-        if isinstance(stream, io.TextIOWrapper) and stream.errors != "surrogateescape":
-            stream.reconfigure(errors=NAME)
+        if isinstance(stream, io.TextIOWrapper):
+            in_c = stream.errors == "surrogateescape"
+            stream.reconfigure(errors=NAME_IN_C if in_c else NAME)
