@@ -119,6 +119,9 @@ def test_a_dry_run_goes_by_what_is_finished_and_by_what_that_took(tmp_path, caps
     [
         (["--out", "s3://x"], "rebatch: out must be a folder of this machine for a dry run"),
         (["--out", "x", "--rates", "no"], "rebatch: rates must be a folder of runs, got no"),
+        (["--out", "x", "--on", "mars"], "rebatch: on must be one of local, ray, got 'mars'"),
+        (["--out", "x", "--jobs", "0"], "rebatch: jobs must be a whole number of at least 1"),
+        (["--out", "x", "--gpus", "2"], "rebatch: gpus must come with --on ray, got 2"),
     ],
 )
 def test_a_dry_run_that_cannot_be_is_refused(capsys, words, complaint):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rebatch.cli._dry_run import print_dry_run
-from rebatch.cli.sweep import add_sweep_arguments, local_folder, make, seeds
+from rebatch.cli.sweep import add_sweep_arguments, local_folder, making, seeds
 from rebatch.errors import InputError, RunError, one_of
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def run_reproduce(arguments: argparse.Namespace) -> None:
     cells = cells_of(arguments.table, controls=arguments.controls)
     runs = runs_of(cells, seeds(arguments.seeds), arguments.settings)
     out = local_folder(arguments.out, "for the page to be written to")
+    made = making(list(runs), arguments)
     if arguments.dry_run:
         rows = [next(run for run in runs if _is_run_of(run, cell)) for cell in cells]
         print_dry_run(runs, rows, out, arguments, figures=[cell.part for cell in cells])
@@ -59,7 +60,7 @@ def run_reproduce(arguments: argparse.Namespace) -> None:
 
     failure = None
     try:
-        make(list(runs), arguments)
+        made()
     except Stopped:
         raise
     except RunError as error:

@@ -1,6 +1,8 @@
 """``rebatch sweep``: many runs of a recipe."""
 
 import argparse
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +12,7 @@ from rebatch.errors import InputError, one_of
 
 if TYPE_CHECKING:
     from rebatch.sweeps import Identity
+    from rebatch.sweeps._loop import State
 
 EXAMPLES = """\
 examples:
@@ -76,16 +79,17 @@ def run_sweep(arguments: argparse.Namespace) -> None:
     runs = identities(arguments.recipe, codes, seeds(arguments.seeds), variants, arguments.settings)
     if arguments.dry_run:
         out = local_folder(arguments.out, "for a dry run to look at")
+        making(runs, arguments)  # refuses what the runs could not be made with
         print_dry_run(runs, [run for run in runs if run.seed == runs[0].seed], out, arguments)
         return
-    make(runs, arguments)
+    making(runs, arguments)()
 
 
-def make(runs: "list[Identity]", arguments: argparse.Namespace) -> None:
-    """Make runs where the arguments say."""
+def making(runs: "list[Identity]", arguments: argparse.Namespace) -> "Callable[[], State]":
+    """Read the arguments, and return what makes runs where they say."""
     from rebatch.sweeps import Options, sweep
 
-    if arguments.rates is not None:
+    if arguments.rates is not None and not arguments.dry_run:
         raise InputError(f"rates must come with --dry-run, got {arguments.rates}")
     where = one_of("on", arguments.on, ("local", "ray"))
     options = Options(
@@ -99,8 +103,7 @@ def make(runs: "list[Identity]", arguments: argparse.Namespace) -> None:
         for name in ("cpus", "gpus", "retries", "address"):
             if getattr(arguments, name) is not None:
                 raise InputError(f"{name} must come with --on ray, got {getattr(arguments, name)}")
-        sweep(runs, local_folder(arguments.out), jobs=jobs, options=options)
-        return
+        return partial(sweep, runs, local_folder(arguments.out), jobs=jobs, options=options)
     from rebatch.sweeps import Needs, sweep_on_ray
 
     needs = Needs(
@@ -108,8 +111,14 @@ def make(runs: "list[Identity]", arguments: argparse.Namespace) -> None:
         gpus=None if arguments.gpus is None else seconds("gpus", arguments.gpus),
         retries=whole("retries", arguments.retries or "3"),
     )
-    sweep_on_ray(
-        runs, arguments.out, needs=needs, options=options, jobs=jobs, address=arguments.address
+    return partial(
+        sweep_on_ray,
+        runs,
+        arguments.out,
+        needs=needs,
+        options=options,
+        jobs=jobs,
+        address=arguments.address,
     )
 
 
