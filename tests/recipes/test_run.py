@@ -197,7 +197,7 @@ def test_memory_that_runs_out_while_judging_is_said(train, tmp_path, monkeypatch
 
 def test_a_model_that_memory_does_not_hold_is_said(train, tmp_path):
     with pytest.raises(RunError, match=r"^memory does not suffice: .*DefaultCPUAllocator"):
-        train("digits", "BL", f"hidden={2**38}")
+        train("digits", "BL", f"hidden={2**52}")
     assert not (tmp_path / "run").exists()
 
 
