@@ -200,6 +200,11 @@ def test_a_stream_has_no_order_but_its_own():
         streaming(None, sampler=range(300))
 
 
+def test_a_stream_has_no_batch_size_but_the_plans():
+    with pytest.raises(InputError, match="batch_size must be left to the plan, got 8"):
+        streaming(None, batch_size=8)
+
+
 def test_accumulation_by_the_accelerator_too_is_refused():
     accelerator = Accelerator(cpu=True, gradient_accumulation_steps=4)
     message = "gradient_accumulation_steps must be 1, as micro_batch_size cuts, got 4"
