@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rebatch._cores import cores
-from rebatch.sweeps._gpus import Room, automatic_jobs, is_unlisted, meant, read_gpus, slots
+from rebatch.sweeps._gpus import Gpu, Room, automatic_jobs, is_unlisted, meant, read_gpus, slots
 from rebatch.sweeps._identity import Identity
 from rebatch.sweeps._loop import Launch
 from rebatch.sweeps._mps import has_mps, mps
@@ -57,9 +57,7 @@ class Local:
 def local(out: Path, options: Options, jobs: int | None) -> Iterator[Launch]:
     """Prepare this machine for ``jobs`` runs at once, or as many as gain something."""
     gpus = meant(read_gpus(), options.device)
-    # Of a GPU that nobody lists neither memory nor number is known, so it takes one run.
-    unknown = not gpus and is_unlisted(options.device)
-    most = jobs or (1 if unknown else automatic_jobs(gpus, has_mps=has_mps(), cores=cores()))
+    most = jobs or _automatic(gpus, options)
     environments = slots(most, gpus)
     if len(gpus) != 1 or most == 1:
         yield Local(out, options, environments)
@@ -67,3 +65,10 @@ def local(out: Path, options: Options, jobs: int | None) -> Iterator[Launch]:
     with mps() as extra:
         room = None if jobs else Room(gpus[0])
         yield Local(out, options, [{**slot, **extra} for slot in environments], room)
+
+
+def _automatic(gpus: Sequence[Gpu], options: Options) -> int:
+    """Return the most runs at once: one where a GPU's memory and number are not known."""
+    if not gpus and is_unlisted(options.device):
+        return 1
+    return automatic_jobs(gpus, has_mps=has_mps(), cores=cores())
