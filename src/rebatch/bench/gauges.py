@@ -4,10 +4,8 @@ A cycle of AUTO is gone through, an epoch at each of its sizes, with as many upd
 there would be in a run.
 """
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,9 +14,7 @@ from rebatch import auto
 from rebatch._course import Course
 from rebatch.bench.cells import Cell
 from rebatch.bench.clock import Loop, Tell, take_turns
-from rebatch.bench.generated import generate
-from rebatch.bench.ours import Ours, make_job
-from rebatch.engine.job import Job
+from rebatch.bench.ours import Ours, ours_at
 from rebatch.recipes import Recipe, case, override
 
 ALLOWED = 0.03
@@ -77,18 +73,10 @@ def measure_gauges(
     found = []
     for factor in FACTORS:
         recipe = override(_recipe(model, factor), settings)
-        with tempfile.TemporaryDirectory() as folder:
-            job = make_job(
-                case(recipe, "BL"),
-                generate(recipe, share),
-                device=device,
-                folder=Path(folder),
-                engine=engine,
-            )
-            job.log_every = job.plan.updates + 1
-            ours = Ours(job)
+        with ours_at(recipe, device=device, share=share, engine=engine) as ours:
+            ours.job.log_every = ours.job.plan.updates + 1
             both: dict[str, Loop] = {
-                f"{kind} at {recipe.baseline_batch_size}": _Turns(ours, job, measure=measure)
+                f"{kind} at {recipe.baseline_batch_size}": _Turns(ours, measure=measure)
                 for kind, measure in KINDS.items()
             }
             speeds = take_turns(both, seconds=seconds, rounds=rounds, tell=tell)
@@ -119,9 +107,9 @@ def _recipe(model: str, factor: int) -> Recipe:
 class _Turns:
     """A loop whose updates all measure the noise, or none."""
 
-    def __init__(self, ours: Ours, job: Job, *, measure: bool) -> None:
-        self._ours, self._learner, self._measure = ours, job.learner, measure
-        self._update = job.learner.update
+    def __init__(self, ours: Ours, *, measure: bool) -> None:
+        self._ours, self._learner, self._measure = ours, ours.job.learner, measure
+        self._update = self._learner.update
 
     def turn(self, updates: int) -> float:
         def update(*given: Any, measure: bool) -> Any:

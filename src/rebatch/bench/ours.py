@@ -1,7 +1,10 @@
 """Our side of a measurement: the loop of `rebatch train`, records and all."""
 
 import math
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -9,30 +12,30 @@ import torch
 
 from rebatch.bench.backends import Backends
 from rebatch.bench.clock import EpochClock, now
-from rebatch.bench.generated import write_vectors
+from rebatch.bench.generated import generate, write_vectors
 from rebatch.engine.job import Job
 from rebatch.engine.learner import Learner
 from rebatch.engine.loop import train
 from rebatch.engine.state import Progress
-from rebatch.recipes import Case
+from rebatch.recipes import Case, Recipe, case
 from rebatch.recipes._build import build
 from rebatch.records import RunFolder
 
 
 def make_job(
-    case: Case, data: Any, *, device: torch.device, folder: Path, engine: str = "auto"
+    made: Case, data: Any, *, device: torch.device, folder: Path, engine: str = "auto"
 ) -> Job:
     """Return a run of a case on data in memory, ready to train as `rebatch train` does."""
-    if case.recipe.model == "E1":
+    if made.recipe.model == "E1":
         write_vectors(folder)
-    built = build(case, seed=0, device=device, data_root=folder, data=data, engine=engine)
+    built = build(made, seed=0, device=device, data_root=folder, data=data, engine=engine)
     return Job(
         built.learner,
         built.plan,
-        case.rate_at,
+        made.rate_at,
         RunFolder(folder / "run"),
-        momentum=case.recipe.momentum,
-        log_every=case.recipe.log_every,
+        momentum=made.recipe.momentum,
+        log_every=made.recipe.log_every,
         checkpoint_every=math.inf,
     )
 
@@ -102,3 +105,18 @@ class Ours:
     def _train(self) -> NoReturn:
         train(self.job)
         raise AssertionError("the plan ended within a turn")
+
+
+@contextmanager
+def ours_at(
+    recipe: Recipe, *, device: torch.device, share: float = 1.0, engine: str = "auto"
+) -> Iterator[Ours]:
+    """Build a recipe at its one batch size, on a share of made-up data, for as long as it is used.
+
+    The folder of its records is removed afterwards.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        data = generate(recipe, share)
+        yield Ours(
+            make_job(case(recipe, "BL"), data, device=device, folder=Path(folder), engine=engine)
+        )

@@ -6,7 +6,6 @@ what is in none of the calls is the loop's own.
 
 import cProfile
 import pstats
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -20,12 +19,10 @@ import torch
 
 from rebatch.bench.cells import Cell
 from rebatch.bench.clock import Tell
-from rebatch.bench.generated import generate
-from rebatch.bench.ours import Ours, make_job
+from rebatch.bench.ours import Ours, ours_at
 from rebatch.engine import loop
-from rebatch.engine.job import Job
 from rebatch.engine.state import Progress, Tally
-from rebatch.recipes import case, override
+from rebatch.recipes import override
 from rebatch.records import LineLog
 
 ALLOWED = 0.01
@@ -70,28 +67,20 @@ def measure_overhead(
     Of every part the best round counts, so that other programs do not.
     """
     recipe = override(cell.recipe, settings)
-    with tempfile.TemporaryDirectory() as folder:
-        job = make_job(
-            case(recipe, "BL"),
-            generate(recipe, share),
-            device=device,
-            folder=Path(folder),
-            engine=engine,
-        )
-        ours = Ours(job)
+    with ours_at(recipe, device=device, share=share, engine=engine) as ours:
         tell("warming up")
         ours.turn(updates)
         found = []
         for number in range(1, rounds + 1):
             tell(f"round {number} of {rounds}")
-            found.append(_parts(ours, job, updates))
+            found.append(_parts(ours, updates))
         tell("profile")
         parts = {name: min(each[name] for each in found) for name in found[0]}
         return Overhead(parts, _profile(ours, updates))
 
 
-def _parts(ours: Ours, job: Job, updates: int) -> dict[str, float]:
-    watch = _Stopwatch()
+def _parts(ours: Ours, updates: int) -> dict[str, float]:
+    watch, job = _Stopwatch(), ours.job
     owners: tuple[tuple[str, Any, str], ...] = (
         (CHECK, Tally, "is_finite"),
         ("rate", job, "rate_of"),

@@ -8,21 +8,18 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from rebatch.bench.cells import Cell
 from rebatch.bench.clock import Tell
-from rebatch.bench.generated import generate
-from rebatch.bench.ours import Ours, make_job
+from rebatch.bench.ours import ours_at
 from rebatch.errors import RunError
-from rebatch.recipes import case, override
+from rebatch.recipes import override
 from rebatch.sweeps import mps
 from rebatch.sweeps._gpus import slots
 
@@ -126,15 +123,7 @@ def _take_part(member: _Member) -> None:
     """Train for as many seconds as each line of the input says, and answer with the speed."""
     cell, device = Cell(member.model, member.size), torch.device(member.device)
     recipe = override(cell.recipe, member.settings)
-    with tempfile.TemporaryDirectory() as folder:
-        job = make_job(
-            case(recipe, "BL"),
-            generate(recipe, member.share),
-            device=device,
-            folder=Path(folder),
-            engine=member.engine,
-        )
-        ours = Ours(job)
+    with ours_at(recipe, device=device, share=member.share, engine=member.engine) as ours:
         ours.turn(1)
         print("ready", flush=True)
         for line in sys.stdin:

@@ -1,8 +1,6 @@
 """Where the time of an update goes on the device, kernel by kernel."""
 
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,9 +8,8 @@ from torch.profiler import ProfilerActivity, profile
 
 from rebatch.bench.cells import Cell
 from rebatch.bench.clock import Tell
-from rebatch.bench.generated import generate
-from rebatch.bench.ours import Ours, make_job
-from rebatch.recipes import case, override
+from rebatch.bench.ours import ours_at
+from rebatch.recipes import override
 
 
 @dataclass(frozen=True)
@@ -43,16 +40,8 @@ def measure_profile(
     """Train a cell for so many updates, with a clock and then under PyTorch's profiler."""
     recipe = override(cell.recipe, settings)
     kind = ProfilerActivity.CUDA if device.type == "cuda" else ProfilerActivity.CPU
-    with tempfile.TemporaryDirectory() as folder:
-        tell("building")
-        job = make_job(
-            case(recipe, "BL"),
-            generate(recipe, share),
-            device=device,
-            folder=Path(folder),
-            engine=engine,
-        )
-        ours = Ours(job)
+    tell("building")
+    with ours_at(recipe, device=device, share=share, engine=engine) as ours:
         tell("warming up")
         ours.turn(updates)
         tell("clock")
