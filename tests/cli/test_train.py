@@ -210,7 +210,7 @@ def started(out: Path, *more: str) -> subprocess.Popen:
 
 def wait_for(path: Path, process: subprocess.Popen) -> None:
     limit = time.monotonic() + 60
-    while not path.exists() or not path.stat().st_size:
+    while not path.exists():
         assert process.poll() is None, process.stderr.read().decode()
         assert time.monotonic() < limit
         time.sleep(0.005)
